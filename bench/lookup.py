@@ -23,9 +23,9 @@ from pywb.warcserver.index.zipnum import ZipNumIndexSource
 
 from bench import corpora, machine
 from cdxmill.cluster.reader import open_cluster
-from cdxmill.commands.lookup import lookup_many
 from cdxmill.formats.lines.surt import surt
 from cdxmill.options.queries import Query
+from cdxmill.search.lookup import lookup_many
 from cdxmill.search.query import OpenCluster, PreparedQuery
 
 SHARDS = 8

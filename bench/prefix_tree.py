@@ -28,9 +28,9 @@ from bench import corpora, machine
 from bench.lookup import build as build_cluster
 from bench.lookup import urls_of
 from cdxmill.api.prefix_indexes import PrefixIndex
-from cdxmill.commands.lookup import lookup
 from cdxmill.formats.lines.surt import surt
 from cdxmill.formats.tree.prefix_btree import HEADER, parse_index_block
+from cdxmill.search.lookup import lookup
 from cdxmill.search.prefix_index import find_captures, open_prefix_index, prefix_range
 
 CDXMILL = str(Path(sys.executable).parent / "cdxmill")

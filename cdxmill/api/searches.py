@@ -21,7 +21,6 @@ from cdxmill.commands.get import (
     find_capture,
     wanted_of,
 )
-from cdxmill.commands.lookup import lookup_many as lookup_many_lines
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.inputs.archive_store import ArchiveStore
@@ -29,11 +28,13 @@ from cdxmill.options.option import AnyPath, optional_path, text_list
 from cdxmill.options.queries import Query, Question
 from cdxmill.options.records import Copying, Getting
 from cdxmill.running.failures import Failures
-from cdxmill.search.open import open_searched
+from cdxmill.search.lookup import lookup_many as lookup_many_lines
+from cdxmill.search.lookup import open_searched
 from cdxmill.search.query import BlockSource, OpenCluster, PreparedQuery, query_of
 from cdxmill.stages.records.decode_payload import decode_payload
 from cdxmill.stages.records.fetch_record import FetchedRecord
 from cdxmill.stages.records.record_parts import record_parts, record_timestamp
+from cdxmill.storage.location import locate
 
 Capture = dict[str, str]
 
@@ -195,7 +196,7 @@ def get(asked: GetCall) -> CapturedRecord:
             fetched = store.fetch_named(*wanted)
             return _record(wanted, fetched, fetched, _names(fetched.record), decode)
     location = find_capture(path, asked.url or "", asked.timestamp)
-    with closing(archives_of(path, place).open()) as store:
+    with closing(archives_of(locate(path), place).open()) as store:
         found = fetch_capture(location, store)
         payload = capture_with_payload(path, found, store)
         names = found.location.url, found.location.timestamp

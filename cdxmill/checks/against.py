@@ -17,7 +17,7 @@ from cdxmill.running.failures import Failure
 from cdxmill.running.processes import counted
 from cdxmill.stages.lines.merge_lines import Difference, compare_lines, merge_slices
 from cdxmill.stages.lines.sort_lines import Run, Slice, cut_runs
-from cdxmill.storage.location import locate, total_size
+from cdxmill.storage.location import Location, total_size
 from cdxmill.storage.scratch import Scratch, temporary_directory
 from cdxmill.tasks.sampling import group_sources
 from cdxmill.tasks.sorting import SortTask, share_of_runs, sort_group
@@ -29,7 +29,7 @@ class _Sorted(NamedTuple):
 
 
 class _CompareTask(NamedTuple):
-    path: str | None
+    shard: Location | None
     slices: list[Slice]
     scratch: Path
 
@@ -52,12 +52,11 @@ def check_against(
         slices = cut_runs(
             _sort(paths, scratch, convert, run), [shard.report.first for shard in shards[1:]], scratch.reader
         )
-        shard_paths: list[str | None] = [shard.task.path for shard in shards] or [None]
+        places: list[Location | None] = [shard.task.place for shard in shards] or [None]
         tasks = [
-            _CompareTask(path, part, scratch.directory)
-            for path, part in zip(shard_paths, slices, strict=True)
+            _CompareTask(place, part, scratch.directory) for place, part in zip(places, slices, strict=True)
         ]
-        size = total_size(map(locate, (shard.task.path for shard in shards)))
+        size = total_size(shard.task.place for shard in shards)
         compared = run.results("comparing lines", _compare, tasks, size)
     return sum((result.difference for result in compared), Difference())
 
@@ -96,7 +95,7 @@ def _sort_group(task: SortTask) -> _Sorted:
 
 def _compare(task: _CompareTask) -> _Compared:
     wanted = merge_slices(task.slices, Scratch(task.scratch).reader)
-    if task.path is None:
+    if task.shard is None:
         return _Compared(compare_lines(iter(()), wanted))
-    with locate(task.path).open_ranges() as read_at:
-        return _Compared(compare_lines(valid_blocks(task.path, counted(read_at)), wanted))
+    with task.shard.open_ranges() as read_at:
+        return _Compared(compare_lines(valid_blocks(task.shard, counted(read_at)), wanted))

@@ -18,7 +18,7 @@ from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.running.failures import Failure
 from cdxmill.running.processes import counted
 from cdxmill.stages.zipnum.check_index import MOST_FAULTS
-from cdxmill.storage.location import locate, total_size
+from cdxmill.storage.location import total_size
 
 
 class _LookUpTask(NamedTuple):
@@ -44,7 +44,7 @@ def check_archives(
     archives.open().close()
     shards = [shard for shard in shards if shard.report.lines and not shard.report.faults]
     tasks = [_LookUpTask(shard, picked, archives) for shard, picked in _deal(shards, sample)]
-    size = total_size(map(locate, (task.shard.task.path for task in tasks))) if sample is None else 0
+    size = total_size(task.shard.task.place for task in tasks) if sample is None else 0
     return sum(result.looked_up for result in run.results("reading records", _look_up, tasks, size))
 
 
@@ -74,16 +74,16 @@ def _look_up(task: _LookUpTask) -> _LookUpResult:
                     findings.append(finding)
     if wrong > len(findings):
         reason = f"{wrong - len(findings)} more lines do not match their records"
-        findings.append(Failure(task.shard.task.path, None, reason))
+        findings.append(Failure(str(task.shard.task.place), None, reason))
     return _LookUpResult(looked_up, findings)
 
 
 def _lines(task: _LookUpTask) -> Iterator[bytes]:
     """The lines to look up. Blocks without any are not read."""
-    path = task.shard.task.path
-    with locate(path).open_ranges() as read_at:
+    place = task.shard.task.place
+    with place.open_ranges() as read_at:
         if task.picked is None:
-            for lines in valid_blocks(path, counted(read_at)):
+            for lines in valid_blocks(place, counted(read_at)):
                 yield from lines
             return
         blocks = block_ranges(task.shard.task)
@@ -93,7 +93,7 @@ def _lines(task: _LookUpTask) -> Iterator[bytes]:
             if picked // block_lines != number:
                 number = picked // block_lines
                 data = read_at(*blocks[number])
-                (lines,) = valid_blocks(path, lambda pos, size, data=data: data[pos : pos + size])  # type: ignore[misc]
+                (lines,) = valid_blocks(place, lambda pos, size, data=data: data[pos : pos + size])  # type: ignore[misc]
             yield lines[picked % block_lines]
 
 

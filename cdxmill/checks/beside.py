@@ -68,18 +68,14 @@ def _wrong_files(
 ) -> Iterator[_Wrong]:
     """Look up the file at each location. Those that readers do not use are findings."""
     listed = [(name, location) for name, locations in rows if name in reports for location in locations]
-    directory = locate(files.directory)
-    refused = [why_refused(directory, location) for _, location in listed]
-    for (name, location), why in zip(listed, refused, strict=True):
-        if why:
+    named: list[tuple[str, Location]] = []
+    for name, location in listed:
+        if why := why_refused(files.directory, location):
             yield _Wrong(
                 f"{name} is not used at {location}, which {why}", "publish the cluster with --location"
             )
-    named = [
-        (name, resolved(directory, location))
-        for (name, location), why in zip(listed, refused, strict=True)
-        if not why
-    ]
+        else:
+            named.append((name, resolved(files.directory, location)))
     sizes = ask_all(_size, [place for _, place in named])
     for (name, place), size in zip(named, sizes, strict=True):
         if size is None:
@@ -87,7 +83,7 @@ def _wrong_files(
             yield _Wrong(f"{name} is not at {place}: the file is missing or unreadable", hint)
             continue
         report = reports[name]
-        if report.faults or place.is_same(locate(files.shard_path(name))):
+        if report.faults or place.is_same(files.shard(name)):
             continue
         if size and size != report.size:
             yield _Wrong(f"{name} is not at {place}: that file has {size} bytes, the shard {report.size}")
@@ -117,8 +113,8 @@ def check_indexes(files: ClusterFiles) -> Iterator[Failure]:
     if not (files.has(INDEX) and files.has(SUMMARY)):
         return
     with (
-        locate(files.path(INDEX)).open_ranges() as first,
-        locate(files.path(SUMMARY)).open_ranges() as second,
+        (files.directory / INDEX).open_ranges() as first,
+        (files.directory / SUMMARY).open_ranges() as second,
     ):
         start = 0
         for left, right in zip_longest(pieces(first), pieces(second), fillvalue=b""):
@@ -133,7 +129,7 @@ def check_archive_index(files: ClusterFiles) -> Iterator[Failure]:
     if not files.has(ARCHIVES):
         return
     last = b""
-    for number, line in enumerate(locate(files.path(ARCHIVES)).read_bytes().splitlines(), 1):
+    for number, line in enumerate((files.directory / ARCHIVES).read_bytes().splitlines(), 1):
         name, *places = line.split(b"\t")
         if not name or not all(places) or not places:
             yield Failure(
@@ -170,26 +166,26 @@ def check_splits(
     files: ClusterFiles, manifest: Manifest, reports: Mapping[str, CheckedShard]
 ) -> Iterator[Failure]:
     """Compare the split points with the manifest and the shards."""
-    text, sequence = map(files.path, SPLITS)
+    text, sequence = (files.directory / name for name in SPLITS)
     for name in SPLITS:
         if not files.has(name):
             yield Failure(files.path(name), None, "is missing")
             return
-    data = locate(text).read_bytes()
+    data = text.read_bytes()
     try:
         points = parse_text(data)
     except ValueError as error:
-        yield Failure(text, None, str(error))
+        yield Failure(str(text), None, str(error))
         return
     if hashlib.sha256(data).hexdigest() != manifest.splits_sha256:
-        yield Failure(text, None, f"its SHA-256 does not match {MANIFEST}")
+        yield Failure(str(text), None, f"its SHA-256 does not match {MANIFEST}")
     elif splits_digest(points) != manifest.splits_sha256:
-        yield Failure(text, None, "it is not written as cdxmill writes it")
-    if locate(sequence).read_bytes() != format_sequence_file(points):
-        yield Failure(sequence, None, f"its split points differ from {SPLITS[0]}")
+        yield Failure(str(text), None, "it is not written as cdxmill writes it")
+    if sequence.read_bytes() != format_sequence_file(points):
+        yield Failure(str(sequence), None, f"its split points differ from {SPLITS[0]}")
     names = [shard.name for shard in manifest.shards]
     if len(points) + 1 != len(names):
-        yield Failure(text, None, f"has {len(points)} split points for {len(names)} shards")
+        yield Failure(str(text), None, f"has {len(points)} split points for {len(names)} shards")
         return
     yield from _outside(files, names, points, reports)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
@@ -37,7 +36,7 @@ from cdxmill.formats.clusters.zipnum import (
 )
 from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_index import IndexReport, ShardLines, scan_index
-from cdxmill.storage.location import PathOrUrl, locate, pieces
+from cdxmill.storage.location import Location, locate, pieces
 
 
 class ClusterFiles:
@@ -47,33 +46,25 @@ class ClusterFiles:
     With a `rule`, as lookups take it, shards are in another directory.
     """
 
-    def __init__(self, cluster: PathOrUrl, rule: Rule | None = None) -> None:
+    def __init__(self, cluster: Location, rule: Rule | None = None) -> None:
         """Raises UsageError if there is no cluster, InputError if its directory cannot be read."""
         if rule is not None:
             check_rule(rule)
         self._rule = rule
-        self._directory, self.index = find_directory(str(cluster))
-        if self.index is None and not has_cluster(self._directory):
-            raise not_a_cluster(str(cluster), f"{INDEX}, {SUMMARY} or {MANIFEST}")
-        self.directory = self._directory.path
-        self.shards = in_order(self._directory.names(SHARD))
-        self.parts = in_order(self._directory.names(PART))
-
-    def has(self, name: str) -> bool:
-        """Whether there is such a file beside the index."""
-        return self._directory.has(name)
-
-    def names(self, pattern: re.Pattern[str]) -> list[str]:
-        """The listed files whose names match; none where the server has no listings."""
-        return self._directory.names(pattern)
+        directory, self.index = find_directory(cluster)
+        if self.index is None and not has_cluster(directory):
+            raise not_a_cluster(cluster, f"{INDEX}, {SUMMARY} or {MANIFEST}")
+        self.directory, self.has, self.names = directory.place, directory.has, directory.names
+        self.shards = in_order(self.names(SHARD))
+        self.parts = in_order(self.names(PART))
 
     def path(self, name: str) -> str:
         """The path or URL of a file beside the index."""
-        return self._directory.file(name)
+        return str(self.directory / name)
 
-    def shard_path(self, shard: str) -> str:
-        """The path or URL of a shard at which readers look first."""
-        return next(shard_locations(locate(self.directory), shard, self._rule, self._by_shard, self.has)).text
+    def shard(self, name: str) -> Location:
+        """Where readers look for a shard first."""
+        return next(shard_locations(self.directory, name, self._rule, self._by_shard, self.has))
 
     @cached_property
     def locations_name(self) -> str | None:
@@ -85,7 +76,7 @@ class ClusterFiles:
         """The contents of cluster.loc; no rows if there is none."""
         if self.locations_name is None:
             return ParsedLocations([], [])
-        return parse_locations(locate(self.path(self.locations_name)).read_bytes())
+        return parse_locations((self.directory / self.locations_name).read_bytes())
 
     def _by_shard(self) -> Locations:
         return dict(self.locations.rows)
@@ -128,7 +119,7 @@ def _manifest(files: ClusterFiles) -> tuple[Manifest | None, list[Failure]]:
     if not files.has(MANIFEST):
         return None, []
     try:
-        return read_manifest(files.path(MANIFEST)), []
+        return read_manifest(files.directory / MANIFEST), []
     except InputError as error:
         return None, [Failure(error.path, None, error.reason, error.hint)]
 
@@ -136,7 +127,7 @@ def _manifest(files: ClusterFiles) -> tuple[Manifest | None, list[Failure]]:
 def _index(files: ClusterFiles) -> IndexReport:
     if files.index is None:
         return IndexReport({}, False, [])
-    with locate(files.path(files.index)).open_ranges() as read_at:
+    with (files.directory / files.index).open_ranges() as read_at:
         return scan_index(pieces(read_at))
 
 
@@ -157,7 +148,7 @@ def _foreign_files(files: ClusterFiles, index: IndexReport, shards: list[str]) -
 
 def _files_of_index(files: ClusterFiles, index: IndexReport) -> set[str]:
     """File names of the shards in the index, which may omit their endings."""
-    return {posixpath.basename(files.shard_path(name)) for name in index.shards}
+    return {files.shard(name).name for name in index.shards}
 
 
 def shard_tasks(files: ClusterFiles, claims: Claims) -> list[ShardFiles]:
@@ -170,9 +161,9 @@ def _task(files: ClusterFiles, claims: Claims, name: str) -> ShardFiles:
     has_parts = manifest is not None or files.parts or files.has(part)
     return ShardFiles(
         name,
-        files.shard_path(name),
-        files.path(part) if has_parts else None,
-        files.path(files.index) if files.index is not None else None,
+        files.shard(name),
+        files.directory / part if has_parts else None,
+        files.directory / files.index if files.index is not None else None,
         index.shards.get(name, ShardLines(0, 0, 0)),
         index.numbered or manifest is not None,
         manifest.numlines if manifest is not None else None,

@@ -13,14 +13,14 @@ from cdxmill.running.processes import counted
 from cdxmill.stages.window import ReadAt
 from cdxmill.stages.zipnum.check_index import MOST_FAULTS, ShardLines, WrongLine, numbered, wrong_line
 from cdxmill.stages.zipnum.check_shard import CheckedShard, Fault, check_shard, read_blocks
-from cdxmill.storage.location import locate, total_size
+from cdxmill.storage.location import Location, total_size
 
 
-def valid_blocks(path: str, read_at: ReadAt) -> Iterator[list[bytes]]:
-    """The lines of each block. Raises InputError if the shard at `path` is no longer valid."""
+def valid_blocks(shard: Location, read_at: ReadAt) -> Iterator[list[bytes]]:
+    """The lines of each block. Raises InputError if the shard is no longer valid."""
     for block in read_blocks(read_at, {}):
         if isinstance(block, Fault):
-            raise InputError(path, block.reason, "the file was changed during the check; run it again")
+            raise InputError(str(shard), block.reason, "the file was changed during the check; run it again")
         yield block.lines
 
 
@@ -31,9 +31,9 @@ class ShardFiles(NamedTuple):
     """
 
     name: str
-    path: str
-    part_path: str | None
-    index_path: str | None
+    place: Location
+    part_file: Location | None
+    index_file: Location | None
     lines: ShardLines
     numbered: bool
     block_lines: int | None
@@ -50,9 +50,7 @@ class ReadShard(NamedTuple):
 
 def read_shards(tasks: Sequence[ShardFiles], run: VerifyRun) -> list[ReadShard]:
     """Read and check all shards."""
-    return run.results(
-        "reading shards", _read_shard, tasks, total_size(map(locate, (task.path for task in tasks)))
-    )
+    return run.results("reading shards", _read_shard, tasks, total_size(task.place for task in tasks))
 
 
 def _read_shard(task: ShardFiles) -> ReadShard:
@@ -60,7 +58,7 @@ def _read_shard(task: ShardFiles) -> ReadShard:
         index = _index_lines(task)
         part, findings = _read_part(task)
         lengths = _lengths(index) or _lengths(part or b"")
-        with locate(task.path).open_ranges() as read_at:
+        with task.place.open_ranges() as read_at:
             report = check_shard(counted(read_at), task.name, lengths, task.block_lines)
     except InputError as error:
         return ReadShard(
@@ -74,31 +72,31 @@ def _read_shard(task: ShardFiles) -> ReadShard:
 
 def _read_part(task: ShardFiles) -> tuple[bytes | None, list[Failure]]:
     """The part, None if the cluster has no parts or it cannot be read."""
-    if task.part_path is None:
+    if task.part_file is None:
         return None, []
     try:
-        return locate(task.part_path).read_bytes(), []
+        return task.part_file.read_bytes(), []
     except InputError as error:
-        return None, [Failure(task.part_path, None, error.reason)]
+        return None, [Failure(str(task.part_file), None, error.reason)]
 
 
 def _damage(task: ShardFiles, faults: Sequence[Fault]) -> Iterator[Failure]:
     for fault in faults[:MOST_FAULTS]:
-        yield Failure(task.path, fault.offset, fault.reason)
+        yield Failure(str(task.place), fault.offset, fault.reason)
     if len(faults) > MOST_FAULTS:
-        yield Failure(task.path, faults[-1].offset, f"{len(faults) - MOST_FAULTS} more corrupt blocks")
+        yield Failure(str(task.place), faults[-1].offset, f"{len(faults) - MOST_FAULTS} more corrupt blocks")
 
 
 def _index_lines(task: ShardFiles) -> bytes:
-    if task.index_path is None or task.lines.start == task.lines.end:
+    if task.index_file is None or task.lines.start == task.lines.end:
         return b""
-    with locate(task.index_path).open_ranges() as read_at:
+    with task.index_file.open_ranges() as read_at:
         return read_at(task.lines.start, task.lines.end - task.lines.start)
 
 
 def block_ranges(task: ShardFiles) -> list[tuple[int, int]]:
     """Offset and length of each block by the part, or by the index if there are no parts."""
-    lines = _index_lines(task) if task.part_path is None else locate(task.part_path).read_bytes()
+    lines = _index_lines(task) if task.part_file is None else task.part_file.read_bytes()
     return sorted(_lengths(lines).items())
 
 
@@ -116,15 +114,15 @@ def _lengths(index: bytes) -> dict[int, int]:
 
 def _compare(task: ShardFiles, report: CheckedShard, part: bytes | None, index: bytes) -> Iterator[Failure]:
     """Compare part and index with the shard. Requires: the shard has no faults."""
-    if task.part_path is not None and part is not None:
+    if task.part_file is not None and part is not None:
         wrong = wrong_line(part, report.part, task.exact)
         if wrong is not None:
-            yield Failure(task.part_path, None, _difference(task.name, wrong, 1))
-    if task.index_path is not None:
+            yield Failure(str(task.part_file), None, _difference(task.name, wrong, 1))
+    if task.index_file is not None:
         wanted = numbered(report.part, task.lines.number) if task.numbered else report.part
         wrong = wrong_line(index, wanted, task.exact)
         if wrong is not None:
-            yield Failure(task.index_path, None, _difference(task.name, wrong, task.lines.number))
+            yield Failure(str(task.index_file), None, _difference(task.name, wrong, task.lines.number))
 
 
 def _difference(shard: str, wrong: WrongLine, first: int) -> str:
@@ -149,7 +147,7 @@ def check_order(shards: Sequence[ReadShard]) -> Iterator[Failure]:
         if before is not None and first <= before.report.last:
             last = before.report.last
             reason = f"starts with {first[:80]!r}, but {before.task.name} ends with {last[:80]!r}"
-            yield Failure(shard.task.path, 0, reason)
+            yield Failure(str(shard.task.place), 0, reason)
         before = shard
 
 
@@ -161,5 +159,5 @@ def check_block_lines(shards: Sequence[ReadShard]) -> Iterator[Failure]:
         most = max(full, last)
         if wanted and ((full and full != wanted) or most > wanted):
             reason = f"has {most} lines in a block, but other shards have {wanted}"
-            yield Failure(shard.task.path, None, reason)
+            yield Failure(str(shard.task.place), None, reason)
         wanted = wanted or full

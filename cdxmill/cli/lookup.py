@@ -89,7 +89,7 @@ def _print_lines(arguments: LookupArguments, urls: Iterable[str], out: BinaryIO)
         out.write(header + b"\n")
     if arguments.url is None or not _is_one_cluster(arguments):
         return _print_lines_of_many(arguments, urls, out)
-    from cdxmill.commands.lookup import lookup
+    from cdxmill.search.lookup import lookup
 
     skipped = _Skipped()
     for line in lookup(arguments.cluster, arguments.url, arguments, skipped):
@@ -115,14 +115,14 @@ def _print_lines_of_many(arguments: LookupArguments, urls: Iterable[str], out: B
 
 
 def _is_one_cluster(arguments: LookupArguments) -> bool:
-    from cdxmill.search.open import is_one_cluster
+    from cdxmill.search.lookup import is_one_cluster
 
     return is_one_cluster(arguments.cluster)
 
 
 def _answers(arguments: LookupArguments, urls: Iterable[str], skipped: _Skipped) -> Iterator[Answer]:
-    from cdxmill.commands.lookup import lookup_in_sources, lookup_many
-    from cdxmill.search.sources import find_sources
+    from cdxmill.search.lookup import lookup_many
+    from cdxmill.search.sources import find_sources, lookup_in_sources
 
     if _is_one_cluster(arguments):
         return lookup_many(arguments.cluster, urls, arguments, skipped)
@@ -156,7 +156,7 @@ class _Skipped:
 
 def _print_sizes(arguments: LookupArguments, urls: Iterable[str], out: BinaryIO) -> bool:
     """Print one size per URL; with --input, followed by a tab and the URL. Return False if something was skipped."""
-    from cdxmill.search.open import open_searched
+    from cdxmill.search.lookup import open_searched
     from cdxmill.search.query import PreparedQuery
     from cdxmill.search.sources import find_sources
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cdxmill.cluster.find import find_index, resolved, why_refused
 from cdxmill.errors import InputError, RefusedError, UsageError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, format_path_index, parse_path_index
-from cdxmill.storage.location import Location, join, locate
+from cdxmill.storage.location import Location, locate
 
 if TYPE_CHECKING:
     from cdxmill.inputs.archive_store import ArchiveStore
@@ -22,7 +22,7 @@ class ArchivePlaces(NamedTuple):
     """Where the archives of index lines are: what the user `named`, else archives.tsv in the `directory` of a cluster."""
 
     named: str | None
-    directory: str | None = None
+    directory: Location | None = None
 
     def open(self) -> ArchiveStore:
         """Open the archives. Raises UsageError if the user named no such place, or archives.tsv cannot be read."""
@@ -33,29 +33,24 @@ class ArchivePlaces(NamedTuple):
         directory = self.directory
         if self.named is not None or directory is None:
             return ArchiveStore(self.named)
-        return ArchiveStore(join(directory, ARCHIVES), lambda place: allowed_place(locate(directory), place))
+        return ArchiveStore(str(directory / ARCHIVES), lambda place: allowed_place(directory, place))
 
 
-def archives_of(cluster: str, named: str | None) -> ArchivePlaces:
+def archives_of(cluster: Location, named: str | None) -> ArchivePlaces:
     """Where the archives of a cluster, which exists, are. Raises InputError if that cannot be found out."""
     if named is not None:
         return ArchivePlaces(named)
     try:
-        directory = cluster_directory(cluster)
+        directory = find_index(cluster).parent
     except UsageError:  # a file with lines, which has no directory of its own
         return ArchivePlaces(None)
     return ArchivePlaces(None, directory if has_archive_index(directory) else None)
 
 
-def cluster_directory(cluster: str) -> str:
-    """The path or URL of the directory with the index of a cluster. Raises UsageError or InputError if it has none."""
-    return locate(find_index(cluster)).parent.text
-
-
-def has_archive_index(directory: str) -> bool:
+def has_archive_index(directory: Location) -> bool:
     """Whether the directory of a cluster has an archives.tsv."""
     with suppress(RefusedError):  # S3 without the right to list answers so for a missing file, too
-        return (locate(directory) / ARCHIVES).exists()
+        return (directory / ARCHIVES).exists()
     return False
 
 
@@ -72,19 +67,19 @@ def allowed_place(directory: Location, place: str) -> Location:
 
 
 def published_index(
-    cluster: str, target: str, archives: str | None, note: Callable[[str], None]
+    cluster: Location, target: Location, archives: str | None, note: Callable[[str], None]
 ) -> bytes | None:
     """The archives.tsv of a cluster for its copy in the directory `target`; None if it has none.
 
     With `archives`, each file name is looked up there. Else a remote copy has only the URLs: local paths lead nowhere
     from there, and show names of this machine. Raises UsageError, and InputError if a file name is not in `archives`.
     """
-    path = join(cluster, ARCHIVES)
+    path = cluster / ARCHIVES
     if not has_archive_index(cluster):
         if archives is not None:
             raise UsageError(f"{cluster}: has no {ARCHIVES}, so --archives has no names to write")
         return None
-    data = locate(path).read_bytes()
+    data = path.read_bytes()
     listed = [(name, place) for name, places in parse_path_index(data) for place in places]
     if archives is not None:
         from cdxmill.inputs.archive_store import ArchiveStore
@@ -92,9 +87,9 @@ def published_index(
         names = sorted({name for name, _ in listed})
         with closing(ArchiveStore(archives)) as store:
             listed = [(name, place.absolute()) for name in names for place in store.locations(name)]
-    elif not locate(target).is_remote:
+    elif not target.is_remote:
         return data
-    if not locate(target).is_remote:
+    if not target.is_remote:
         return format_path_index(listed)[0]
     urls = [(name, place) for name, place in listed if locate(place).is_remote and "?" not in place]
     if len(urls) < len(listed):

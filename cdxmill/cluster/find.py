@@ -101,12 +101,11 @@ _INDEX_ENDINGS = (".idx", ".summary")
 
 
 class Directory:
-    """The files of a directory at a path or URL. A server without listings is asked for each name."""
+    """The files of a directory. A server without listings is asked for each name."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path.rstrip("/") or "/"
-        self._place = locate(self.path)
-        self._listed = set(self._place.entries()) if self._place.properties.can_write else None
+    def __init__(self, place: Location) -> None:
+        self.place = locate(place.text.rstrip("/") or "/")
+        self._listed = set(self.place.entries()) if self.place.properties.can_write else None
         self._asked: dict[str, bool] = {}
 
     def has(self, name: str) -> bool:
@@ -114,12 +113,8 @@ class Directory:
         if self._listed is not None:
             return name in self._listed
         if name not in self._asked:
-            self._asked[name] = (self._place / name).exists()
+            self._asked[name] = (self.place / name).exists()
         return self._asked[name]
-
-    def file(self, name: str) -> str:
-        """The path or URL of a file."""
-        return join(self.path, name)
 
     def names(self, pattern: re.Pattern[str]) -> list[str]:
         """The listed files whose names match; none where the server has no listings."""
@@ -133,59 +128,57 @@ def index_files(cluster: Location) -> list[Location]:
     return [cluster / name for name in (*INDEXES, f"{COLLECTION_INDEXES}/{INDEX}")]
 
 
-def find_index(cluster: str) -> str:
-    """The path or URL of a cluster's index. Raises UsageError or InputError if it has none."""
+def find_index(cluster: Location) -> Location:
+    """The index of a cluster. Raises UsageError or InputError if it has none."""
     refused: InputError | None = None
-    for place in index_files(locate(cluster)):
+    for place in index_files(cluster):
         try:
             if place.exists():
-                return place.text
+                return place
         except RefusedError as error:  # S3 without the right to list answers so for a missing file, too
             refused = refused or error
     raise refused or no_index(cluster)
 
 
-def no_index(cluster: str) -> CdxmillError:
+def no_index(cluster: Location) -> CdxmillError:
     """The error for a cluster without an index. A directory without shards is no cluster."""
     if is_switched(cluster):
         reason = "is being replaced, so there is no index"
-        return InputError(cluster, reason, "run it again when the run that replaces it has ended")
+        return InputError(str(cluster), reason, "run it again when the run that replaces it has ended")
     directory = Directory(cluster)
     if directory.has(part_name(0)):
-        return InputError(cluster, f"has no {INDEX}", "create it with cdxmill publish --unfinished")
+        return InputError(str(cluster), f"has no {INDEX}", "create it with cdxmill publish --unfinished")
     if directory.names(SHARD) or directory.has(shard_name(0)) or directory.has(MANIFEST):
-        return InputError(cluster, f"has no {INDEX}", "build the cluster again")
+        return InputError(str(cluster), f"has no {INDEX}", "build the cluster again")
     return not_a_cluster(cluster, f"{INDEX} or {SUMMARY}")
 
 
-def is_switched(cluster: str) -> bool:
+def is_switched(cluster: Location) -> bool:
     """Whether the files of two clusters are in the directory, because the cluster is being replaced on S3."""
     with suppress(InputError):
-        place = locate(cluster)
-        return not place.properties.has_directories and (place / SWITCHED).exists()
+        return not cluster.properties.has_directories and (cluster / SWITCHED).exists()
     return False
 
 
-def not_a_cluster(cluster: str, files: str) -> UsageError:
+def not_a_cluster(cluster: Location, files: str) -> UsageError:
     """The error for a path or URL without any of these `files`, or for a path at which there is nothing."""
-    directory = locate(cluster).directory
+    directory = cluster.directory
     if directory is not None and not directory.exists():
         return UsageError(f"{cluster}: not a ZipNum cluster (no such file or directory); check the path")
-    return no_crawl(cluster) or UsageError(f"{cluster}: not a ZipNum cluster (no {files})")
+    return no_crawl(cluster.text) or UsageError(f"{cluster}: not a ZipNum cluster (no {files})")
 
 
-def find_directory(cluster: str) -> tuple[Directory, str | None]:
+def find_directory(cluster: Location) -> tuple[Directory, str | None]:
     """The directory of a cluster's files and the name of its index, None if it has no index.
 
     A directory without cluster files may be a collection, which has them in `indexes`.
     """
-    place = locate(cluster)
-    if is_index_file(place):
-        directory = Directory(place.parent.text)
-        return directory, place.name if directory.has(place.name) else None
+    if is_index_file(cluster):
+        directory = Directory(cluster.parent)
+        return directory, cluster.name if directory.has(cluster.name) else None
     directory = Directory(cluster)
     if not has_cluster(directory):
-        below = Directory(join(cluster, COLLECTION_INDEXES))
+        below = Directory(cluster / COLLECTION_INDEXES)
         directory = below if below.has(INDEX) else directory
     return directory, next(filter(directory.has, INDEXES), None)
 
@@ -205,9 +198,8 @@ def location_names(index: str | None) -> list[str]:
     return list(dict.fromkeys([LOCATIONS, *own]))
 
 
-def is_index_file(path: PathOrUrl) -> bool:
+def is_index_file(place: Location) -> bool:
     """Whether a path or URL is that of the index of a cluster, by its ending."""
-    place = locate(path)
     if not place.text.endswith(_INDEX_ENDINGS):
         return False
     found = None if place.is_remote else place.status()

@@ -43,7 +43,7 @@ from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, 
 from cdxmill.formats.clusters.zipnum import ARCHIVES, LOCATIONS, MANIFEST
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import LOCK, hold
-from cdxmill.storage.location import Location, PathOrUrl, ask_all, join, locate
+from cdxmill.storage.location import Location, ask_all, locate
 
 _SHARDS = f"{WORK}/shards.json"
 """Shards with smaller numbers are of the run that has not finished."""
@@ -56,18 +56,20 @@ class Output:
     If `finished` is not None, nothing is to be done: the cluster is there.
     """
 
-    def __init__(self, place: str, work: str, failures: Failures, finished: RunRecord | None = None) -> None:
+    def __init__(
+        self, place: Location, work: Location, failures: Failures, finished: RunRecord | None = None
+    ) -> None:
         self.place, self.work, self.finished = place, work, finished
         self._failures, self._reported = failures, len(failures.items)
 
     def start(self, shards: int) -> None:
         """Note, before the first shard is written, that shards with numbers below `shards` are this run's."""
-        with (locate(self.work) / _SHARDS).write_atomic() as file:
+        with (self.work / _SHARDS).write_atomic() as file:
             file.write(str(shards).encode())
 
     def clear(self) -> None:
         """Delete the shards of an unfinished run with other inputs or options."""
-        ask_all(Location.remove, [locate(self.work) / name for name in sorted(_own_shards(self.work))])
+        ask_all(Location.remove, [self.work / name for name in sorted(_own_shards(self.work))])
 
     def record(self, run: str, summary: Sequence[int], files: Sequence[str]) -> None:
         """Write the record of the run; `files` are those that it wrote below the directory. cluster.json comes after it."""
@@ -83,19 +85,19 @@ class Output:
             put_in_place(self.place, self._failures.note)
 
 
-def place_of(path: PathOrUrl) -> str:
+def place_of(path: Location) -> Location:
     """The path of the directory, without symbolic links, or its URL."""
-    return locate(path).absolute() if locate(path).is_remote else str(Path(locate(path).local).resolve())
+    return locate(path.absolute() if path.is_remote else Path(path.local).resolve())
 
 
-def held(place: str, note: Callable[[str], None]) -> AbstractContextManager[object]:
+def held(place: Location, note: Callable[[str], None]) -> AbstractContextManager[object]:
     """Hold a directory, so that nobody else writes to it. URLs cannot be held."""
-    return nullcontext() if locate(place).is_remote else hold(Path(place), note)
+    return nullcontext() if place.is_remote else hold(Path(place.local), note)
 
 
 @contextmanager
 def open_output(
-    path: PathOrUrl,
+    path: Location,
     run: str,
     replace: bool,
     failures: Failures,
@@ -116,7 +118,7 @@ def open_output(
         if finished is not None:
             _remove_work(place)
         work = place
-        if finished is None and (locate(place) / MANIFEST).exists():
+        if finished is None and (place / MANIFEST).exists():
             work = mark(place)
             locks.enter_context(held(work, failures.note))
             finished = _built_before(place, work, run, failures)
@@ -126,14 +128,14 @@ def open_output(
             yield Output(place, work, failures, finished)
         except InputError:  # no input can be read, so nothing was made
             if work != place and not needs_repair(place):  # else it is the old cluster, already
-                locate(work).remove_tree() if locate(place).properties.has_directories else discard(place)
+                work.remove_tree() if place.properties.has_directories else discard(place)
             raise
 
 
-def _built_before(place: str, new: str, run: str, failures: Failures) -> RunRecord | None:
+def _built_before(place: Location, new: Location, run: str, failures: Failures) -> RunRecord | None:
     """The record of the run if it was killed just before the switch, which is done now."""
-    if not (locate(new) / MANIFEST).exists():
-        if (locate(new) / COPIED).exists():  # of `publish`
+    if not (new / MANIFEST).exists():
+        if (new / COPIED).exists():  # of `publish`
             discard(place)
         return None
     built = read_record(new)
@@ -145,15 +147,15 @@ def _built_before(place: str, new: str, run: str, failures: Failures) -> RunReco
     return built
 
 
-def _remove_work(place: str) -> None:
+def _remove_work(place: Location) -> None:
     """Delete the work directory of a run that was killed after it had written cluster.json."""
     if WORK in entries(place):
         with suppress(StoppedError):
-            (locate(place) / WORK).remove_tree()
+            (place / WORK).remove_tree()
 
 
 def check_output(
-    place: str, run: str, replace: bool, points: Sequence[bytes] | None = None
+    place: Location, run: str, replace: bool, points: Sequence[bytes] | None = None
 ) -> RunRecord | None:
     """The record of the run if its cluster is in the place. Raises UsageError if the run may not write there."""
     names = entries(place).keys()
@@ -172,7 +174,7 @@ def check_output(
     return None
 
 
-def check_replaceable(place: str) -> None:
+def check_replaceable(place: Location) -> None:
     """Raise UsageError if the cluster in a place cannot be replaced as a whole, StoppedError if the disk fails."""
     check_switchable(place)
     try:
@@ -189,9 +191,9 @@ def check_replaceable(place: str) -> None:
             )
 
 
-def _check_foreign(place: str, names: set[str], points: Sequence[bytes] | None) -> None:
+def _check_foreign(place: Location, names: set[str], points: Sequence[bytes] | None) -> None:
     """Raise UsageError if a directory without cluster.json has files that would be overwritten."""
-    is_unfinished = WORK in names and (locate(place) / _SHARDS).exists()
+    is_unfinished = WORK in names and (place / _SHARDS).exists()
     own = _own_shards(place) if is_unfinished else set()
     written = {name for name in names if NUMBERED.fullmatch(name)}
     written |= names & {*INDEXES, LOCATIONS, ARCHIVES, COPIED} if not is_unfinished else set()
@@ -205,39 +207,39 @@ def _check_foreign(place: str, names: set[str], points: Sequence[bytes] | None) 
         )
 
 
-def _has_points(place: str, names: set[str], points: Sequence[bytes] | None) -> bool:
+def _has_points(place: Location, names: set[str], points: Sequence[bytes] | None) -> bool:
     """Whether the split files in the directory, if any, are those that would be written."""
     try:
-        return all(tuple(read_splits(join(place, name))) == points for name in SPLITS if name in names)
+        return all(tuple(read_splits(place / name)) == points for name in SPLITS if name in names)
     except (UsageError, InputError):
         return False
 
 
-def _own_shards(place: str) -> set[str]:
+def _own_shards(place: Location) -> set[str]:
     """The names of shards and parts that an unfinished run wrote."""
     try:
-        most = int(json.loads((locate(place) / _SHARDS).read_bytes()))
+        most = int(json.loads((place / _SHARDS).read_bytes()))
     except (InputError, ValueError, TypeError):
         return set()
     found = [match for match in map(NUMBERED.fullmatch, entries(place)) if match is not None]
     return {match[0] for match in found if int(match[1] or match[2]) < most}
 
 
-def put_in_place(place: str, note: Callable[[str], None], kept: Sequence[str] = ()) -> None:
+def put_in_place(place: Location, note: Callable[[str], None], kept: Sequence[str] = ()) -> None:
     """Put the new cluster, which is complete, in the place of the old one; see `switch`. Raises StoppedError."""
     _tell(place, switch(place, kept), note)
 
 
-def mend(place: str, note: Callable[[str], None]) -> None:
+def mend(place: Location, note: Callable[[str], None]) -> None:
     """Do what is left if a run was killed while it replaced the cluster in `place`. Raises StoppedError."""
     if needs_repair(place):
         places = (place, new_place(place), old_place(place))
-        with held(next((one for one in places if locate(one).exists()), place), note):
+        with held(next(filter(Location.exists, places), place), note):
             _tell(place, repair(place), note)
 
 
-def _tell(place: str, left: list[str], note: Callable[[str], None]) -> None:
+def _tell(place: Location, left: list[str], note: Callable[[str], None]) -> None:
     for path in left:
         note(f"{path}: note: this file stays here, because the new cluster has one of the same name")
-    if not locate(place).is_remote:
-        (locate(place) / LOCK).remove()
+    if not place.is_remote:
+        (place / LOCK).remove()

@@ -32,6 +32,7 @@ from cdxmill.formats.clusters.zipnum import (
     number_of,
     parse_locations,
 )
+from cdxmill.stages.window import ReadAt
 from cdxmill.stages.zipnum.find_lines import BlockReader
 from cdxmill.stages.zipnum.secondary_index import LOCAL_PAGE, REMOTE_PAGE, DamagedCluster, SecondaryIndex
 from cdxmill.storage.interface import Entry
@@ -169,7 +170,7 @@ class ClusterReader:
 
     def _open_and_read(self, shard: bytes, place: Location, offset: int, size: int) -> bytes:
         with ExitStack() as files:
-            read_at = files.enter_context(_open_shard(place))
+            read_at = files.enter_context(open_known(place))
             if not self.is_remote:
                 self.check_unchanged()
             data = read_at(offset, size)
@@ -239,11 +240,7 @@ class ClusterReader:
     @cached_property
     def _manifest(self) -> Manifest | None:
         """A missing or corrupt one is not an error: lookups do not need it."""
-        if not self.is_remote and not (self._directory / MANIFEST).exists():
-            return None
-        from cdxmill.cluster.write import manifest_beside  # imported only if there is one
-
-        return manifest_beside(self._directory.text)
+        return manifest_beside(self._directory)
 
     def _places(self, shard: bytes) -> Iterator[Location]:
         """The locations of a shard. Remote files are not checked before they are read: that would cost requests."""
@@ -301,17 +298,16 @@ def damage_as_input_error(cluster: str) -> Iterator[None]:
         raise CorruptError(cluster, str(error), error.hint) from None
 
 
-def _open_shard(place: Location) -> AbstractContextManager[Callable[[int, int], bytes]]:
+def open_known(place: Location) -> AbstractContextManager[ReadAt]:
+    """Open a file. At a URL, there is no first request that asks whether it exists."""
     if not place.is_remote:
         return place.open_ranges()
-    from cdxmill.storage.cache import open_known
+    from cdxmill.storage import cache  # slow to import, and only remote files need it
 
-    return open_known(place)
+    return cache.open_known(place)
 
 
-def _open_index(
-    cluster: Location, files: ExitStack
-) -> tuple[Location, Callable[[int, int], bytes], int, Entry | None]:
+def _open_index(cluster: Location, files: ExitStack) -> tuple[Location, ReadAt, int, Entry | None]:
     """The index, its `read_at`, its size in bytes, and its state; None over HTTP."""
     refused: InputError | None = None
     for place in index_files(cluster):
@@ -332,4 +328,25 @@ def _open_index(
         if ranges.size is None:
             raise InputError(place.text, "the server does not report the file size", "download the cluster")
         return place, ranges.read_at, ranges.size, ranges.entry
-    raise refused or no_index(cluster.text)
+    raise refused or no_index(cluster)
+
+
+def manifest_beside(directory: Location) -> Manifest | None:
+    """The cluster.json of a directory; None if it has none, or none that cdxmill can read.
+
+    Raises InputError if the storage does not answer: without this file, answers would be others. Buckets behind
+    HTTP answer 403 for a missing file.
+    """
+    try:
+        data = (directory / MANIFEST).read_bytes()
+    except AbsentError:
+        return None
+    except RefusedError:
+        if not directory.is_remote:
+            raise
+        return None
+    from cdxmill.formats.clusters.manifest import parse_manifest  # imported only if there is one
+
+    with suppress(ValueError):
+        return parse_manifest(data)
+    return None

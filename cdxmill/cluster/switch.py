@@ -60,7 +60,7 @@ from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, INDEX, MANIFEST, SHARD, SUMMARY
 from cdxmill.running.lock import LOCK
 from cdxmill.storage.local import stopping, sync_directory
-from cdxmill.storage.location import Location, ask_all, join, locate
+from cdxmill.storage.location import Location, ask_all
 
 MARK = ".replaces"
 _BELOW, _PLAN = SWITCHED.split("/")
@@ -68,32 +68,27 @@ _READ_FIRST = frozenset({MANIFEST, INDEX, SUMMARY})
 """What readers open first. Without an index, there is no cluster."""
 
 
-def new_place(place: str) -> str:
+def new_place(place: Location) -> Location:
     """Where the new cluster is built."""
-    return _beside(place, "new") if locate(place).properties.has_directories else join(place, _BELOW)
+    return place.with_name(f".{place.name}.new") if place.properties.has_directories else place / _BELOW
 
 
-def old_place(place: str) -> str:
+def old_place(place: Location) -> Location:
     """Where the old cluster is after the switch. Not on S3."""
-    return _beside(place, "old")
+    return place.with_name(f".{place.name}.old")
 
 
-def _beside(place: str, kind: str) -> str:
-    parent, _, name = place.rpartition("/")
-    return f"{parent}/.{name}.{kind}"
-
-
-def check_switchable(place: str) -> None:
+def check_switchable(place: Location) -> None:
     """Raise UsageError if another cluster cannot take the place of that in `place`."""
-    reason = None if locate(place).is_remote else _why_not_local(Path(place))
-    if reason is None and locate(place).properties.has_directories:
-        if locate(old_place(place)).exists():
+    reason = None if place.is_remote else _why_not_local(Path(place.local))
+    if reason is None and place.properties.has_directories:
+        if old_place(place).exists():
             reason = (
                 f"was replaced before, and {old_place(place)} has files that are left; move them away, or"
             )
         elif _is_foreign(new_place(place)):
             reason = f"cannot be replaced, because {new_place(place)} is not of cdxmill; move it away, or"
-    elif reason is None and (other := set(locate(place).entries()) & set(INDEXES) - {INDEX, SUMMARY}):
+    elif reason is None and (other := set(place.entries()) & set(INDEXES) - {INDEX, SUMMARY}):
         reason = f"cannot be replaced, because readers would use {min(other)}; move it away, or"
     if reason is not None:
         raise UsageError(f"{place}: {reason} choose another directory")
@@ -110,129 +105,127 @@ def _why_not_local(directory: Path) -> str | None:
     return None
 
 
-def _is_foreign(new: str) -> bool:
-    found = locate(new).status()
-    is_own = found is not None and found.is_directory and (not entries(new) or (locate(new) / MARK).exists())
+def _is_foreign(new: Location) -> bool:
+    found = new.status()
+    is_own = found is not None and found.is_directory and (not entries(new) or (new / MARK).exists())
     return found is not None and not is_own
 
 
-def entries(place: str) -> dict[str, bool]:
+def entries(place: Location) -> dict[str, bool]:
     """The names in a directory, and whether each is a directory. Links that lead nowhere have names, too."""
-    if locate(place).is_remote:
-        return {name: entry.is_directory for name, entry in locate(place).entries().items()}
+    if place.is_remote:
+        return {name: entry.is_directory for name, entry in place.entries().items()}
     with (
-        stopping(Path(place)),
+        stopping(Path(place.local)),
         suppress(FileNotFoundError, NotADirectoryError),
-        os.scandir(place) as found,
+        os.scandir(place.local) as found,
     ):
         return {entry.name: entry.is_dir(follow_symlinks=False) for entry in found}
     return {}
 
 
-def mark(place: str) -> str:
+def mark(place: Location) -> Location:
     """Where the new cluster is built. It is marked as such, and created if it is missing. Raises StoppedError."""
     new = new_place(place)
-    if locate(place).properties.has_directories and not (locate(new) / MARK).exists():
-        with (locate(new) / MARK).write_atomic():
+    if place.properties.has_directories and not (new / MARK).exists():
+        with (new / MARK).write_atomic():
             pass
     return new
 
 
-def discard(place: str) -> None:
+def discard(place: Location) -> None:
     """Delete the new cluster, but not its marks. On S3, which has no marks, files that are not cdxmill's stay."""
     new = new_place(place)
-    if not locate(place).properties.has_directories:
+    if not place.properties.has_directories:
         _delete_files(new)
-    elif locate(place).is_remote:  # in one step
-        locate(new).remove_tree()
+    elif place.is_remote:  # in one step
+        new.remove_tree()
         mark(place)
     else:
         for name in entries(new).keys() - {MARK, LOCK}:
-            (locate(new) / name).remove_tree()
+            (new / name).remove_tree()
 
 
-def switch(place: str, kept: Collection[str] = ()) -> list[str]:
+def switch(place: Location, kept: Collection[str] = ()) -> list[str]:
     """Put the new cluster, which is complete, in the place of the old one. Raises StoppedError, InputError.
 
     `kept` are shards of the old cluster that the new one has, too. Only S3 can keep them where they are.
     Returns the paths of files that cdxmill did not write and that cannot be moved into the new one; they stay in OLD.
     """
     new = mark(place)
-    if locate(place).properties.has_directories:
+    if place.properties.has_directories:
         _sync(new)
-        if not locate(new).exchange(locate(place)):
+        if not new.exchange(place):
             _rename_both(place)
     else:
-        with (locate(new) / _PLAN).write_atomic() as file:
+        with (new / _PLAN).write_atomic() as file:
             file.write(json.dumps(_plan(place, kept)).encode())
     return repair(place)
 
 
-def needs_repair(place: str) -> bool:
+def needs_repair(place: Location) -> bool:
     """Whether a run was killed while it switched."""
-    if not locate(place).properties.has_directories:
-        return locate(join(new_place(place), _PLAN)).exists()
-    return (locate(place) / MARK).exists() or (
-        not locate(place).exists() and locate(old_place(place)).exists()
-    )
+    if not place.properties.has_directories:
+        return (new_place(place) / _PLAN).exists()
+    return (place / MARK).exists() or (not place.exists() and old_place(place).exists())
 
 
-def repair(place: str) -> list[str]:
+def repair(place: Location) -> list[str]:
     """Do what is left of a switch; see `switch`."""
-    if not locate(place).properties.has_directories:
+    if not place.properties.has_directories:
         _move_files(place)
         return []
     new, old = new_place(place), old_place(place)
-    if not locate(place).exists() and locate(old).exists():  # killed between the two renames
-        locate(new if entries(new).keys() >= {MARK, MANIFEST} else old).move(locate(place))
-    _sync(posixpath.dirname(place))
-    if not (locate(place) / MARK).exists():
+    if not place.exists() and old.exists():  # killed between the two renames
+        (new if entries(new).keys() >= {MARK, MANIFEST} else old).move(place)
+    _sync(place.parent)
+    if not (place / MARK).exists():
         return []
-    if locate(new).exists():
-        locate(new).move(locate(old))
-    left = _merge(old, place) if locate(old).exists() else []
-    (locate(place) / MARK).remove()
+    if new.exists():
+        new.move(old)
+    left = _merge(old, place) if old.exists() else []
+    (place / MARK).remove()
     return left
 
 
-def _rename_both(place: str) -> None:
-    locate(place).move(locate(old_place(place)))
+def _rename_both(place: Location) -> None:
+    place.move(old_place(place))
     try:
-        locate(new_place(place)).move(locate(place))
+        new_place(place).move(place)
     except StoppedError:
-        locate(old_place(place)).move(locate(place))
+        old_place(place).move(place)
         raise
 
 
-def _sync(place: str) -> None:
-    if not locate(place).is_remote:
-        with stopping(Path(place)):
-            sync_directory(Path(place))
+def _sync(place: Location) -> None:
+    if not place.is_remote:
+        with stopping(Path(place.local)):
+            sync_directory(Path(place.local))
 
 
-def _merge(old: str, place: str) -> list[str]:
+def _merge(old: Location, place: Location) -> list[str]:
     """Move what cdxmill did not write from `old` to `place`, and delete the rest of `old`."""
     own = _own(old)
-    if (locate(place) / ARCHIVES).exists():  # it replaces that of the old cluster
+    if (place / ARCHIVES).exists():  # it replaces that of the old cluster
         own.add(ARCHIVES)
     left = _move_foreign(old, place, own, directories_of(own))
     _sync(place)
-    if locate(old).is_remote and not left:  # HDFS deletes all in one step
-        locate(old).remove_tree()
+    if old.is_remote and not left:  # HDFS deletes all in one step
+        old.remove_tree()
         return left
     for name in sorted(own - {MANIFEST, FINISHED}):
-        (locate(old) / name).remove_tree()
+        (old / name).remove_tree()
     for below in sorted(directories_of(own), reverse=True):
         with suppress(StoppedError):
-            (locate(old) / below).remove()
+            (old / below).remove()
     for name in (FINISHED, MANIFEST):  # last: they say which files are cdxmill's
-        (locate(old) / name).remove()
+        (old / name).remove()
     with suppress(StoppedError):
-        locate(old).remove()
+        old.remove()
     return left
 
 
-def _own(place: str) -> set[str]:
+def _own(place: Location) -> set[str]:
     """The names of the files in `place` that cdxmill wrote, some of which are deleted already."""
     try:
         own = cluster_files(shards_of(place))
@@ -242,62 +235,61 @@ def _own(place: str) -> set[str]:
         own = {FINISHED}
     record = read_record(place)
     files = set(record.files if record is not None else ())
-    return own | {WORK, LOCK} | (files & {ARCHIVES} if locate(place).is_remote else files)
+    return own | {WORK, LOCK} | (files & {ARCHIVES} if place.is_remote else files)
 
 
-def _move_foreign(old: str, place: str, own: set[str], directories: set[str], below: str = "") -> list[str]:
+def _move_foreign(
+    old: Location, place: Location, own: set[str], directories: set[str], below: str = ""
+) -> list[str]:
     left: list[str] = []
-    there = entries(join(place, below))
-    for found, is_directory in sorted(entries(join(old, below)).items()):
+    there = entries(place / below)
+    for found, is_directory in sorted(entries(old / below).items()):
         name = posixpath.join(below, found)
         if name in own:
             continue
         if found not in there:
-            (locate(old) / name).move(locate(place) / name)
+            (old / name).move(place / name)
         elif name in directories and is_directory:
             left += _move_foreign(old, place, own, directories, name)
         else:
-            left.append(join(old, name))
+            left.append(str(old / name))
     return left
 
 
-def _plan(place: str, kept: Collection[str]) -> dict[str, list[str]]:
+def _plan(place: Location, kept: Collection[str]) -> dict[str, list[str]]:
     """What is deleted from `place`, and moved to it, where directories cannot be moved."""
     new = new_place(place)
-    moved = {ARCHIVES, *cluster_files(shards_of(new))} & locate(new).entries().keys() - {COPIED, *kept}
-    gone = _own(place) & locate(place).entries().keys() - moved - set(kept)
+    moved = {ARCHIVES, *cluster_files(shards_of(new))} & new.entries().keys() - {COPIED, *kept}
+    gone = _own(place) & place.entries().keys() - moved - set(kept)
     return {"delete": sorted(gone), "move": sorted(moved)}
 
 
-def _move_files(place: str) -> None:
+def _move_files(place: Location) -> None:
     new = new_place(place)
-    found = locate(new).entries().keys()
+    found = new.entries().keys()
     if _PLAN not in found:
         return
-    steps = json.loads((locate(new) / _PLAN).read_bytes())
+    steps = json.loads((new / _PLAN).read_bytes())
     left = found & set(steps["move"])  # the others were moved already
     gone = set(steps["delete"]) | (left & _READ_FIRST)
     for names in ({MANIFEST}, {INDEX}, {SUMMARY}, gone - _READ_FIRST):
-        ask_all(Location.remove, map(locate, _paths(place, gone & names)))
+        ask_all(Location.remove, _places(place, gone & names))
     shards = {name for name in left if SHARD.fullmatch(name)}
     for names in (shards, left - shards - _READ_FIRST, {INDEX, SUMMARY}, {MANIFEST}):
-        ask_all(
-            lambda path: locate(path).move(locate(place) / posixpath.basename(path)),
-            _paths(new, left & names),
-        )
+        ask_all(lambda moved: moved.move(place / moved.name), _places(new, left & names))
     _delete_files(new)
 
 
-def _delete_files(new: str) -> None:
+def _delete_files(new: Location) -> None:
     """Delete what cdxmill has written to `new`, without which no run can continue, last."""
-    (locate(new) / WORK).remove_tree()
-    found = locate(new).entries().keys()
+    (new / WORK).remove_tree()
+    found = new.entries().keys()
     own = {ARCHIVES, *cluster_files(())} & found | {name for name in found if NUMBERED.fullmatch(name)}
     for names in (found & {MANIFEST}, own - {MANIFEST}, found & {_PLAN}):  # without shards, no manifest
-        ask_all(Location.remove, map(locate, _paths(new, names)))
-    if not locate(new).entries():
-        locate(f"{new}/").remove()  # the object by which Hadoop creates a directory
+        ask_all(Location.remove, _places(new, names))
+    if not new.entries():
+        (new / "").remove()  # the object by which Hadoop creates a directory
 
 
-def _paths(place: str, names: Iterable[str]) -> list[str]:
-    return [join(place, name) for name in sorted(names)]
+def _places(directory: Location, names: Iterable[str]) -> list[Location]:
+    return [directory / name for name in sorted(names)]

@@ -13,14 +13,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from cdxmill.cluster.split_files import SPLITS, write_splits
-from cdxmill.errors import AbsentError, InputError, RefusedError
+from cdxmill.errors import InputError
 from cdxmill.formats.clusters.manifest import (
     Manifest,
     ShardEntry,
@@ -46,36 +45,16 @@ from cdxmill.stages.lines.line_lists import TextBlock
 from cdxmill.stages.lines.merge_lines import merge_blocks
 from cdxmill.stages.lines.sort_lines import Slice
 from cdxmill.stages.zipnum.write_shard import write_shard
-from cdxmill.storage.location import PathOrUrl, join, locate
+from cdxmill.storage.location import Location, locate
 from cdxmill.storage.scratch import Scratch
 
 
-def read_manifest(path: str) -> Manifest:
+def read_manifest(path: Location) -> Manifest:
     """Read and check the cluster.json at a path or URL. Raises InputError where it is missing or corrupt."""
     try:
-        return parse_manifest(locate(path).read_bytes())
+        return parse_manifest(path.read_bytes())
     except ValueError as error:
-        raise InputError(path, f"is corrupt ({error})", "build or publish the cluster again") from None
-
-
-def manifest_beside(directory: str) -> Manifest | None:
-    """The cluster.json of the directory at a path or URL; None if it has none, or none that cdxmill can read.
-
-    Raises InputError if the storage does not answer: without this file, answers would be others. Buckets behind
-    HTTP answer 403 for a missing file.
-    """
-    path = join(directory, MANIFEST)
-    try:
-        data = locate(path).read_bytes()
-    except AbsentError:
-        return None
-    except RefusedError:
-        if locate(path).is_remote:
-            return None
-        raise
-    with suppress(ValueError):
-        return parse_manifest(data)
-    return None
+        raise InputError(str(path), f"is corrupt ({error})", "build or publish the cluster again") from None
 
 
 FINISHED = ".finished.json"
@@ -97,7 +76,7 @@ class RunRecord(NamedTuple):
     failures: list[Failure]
     files: list[str]
 
-    def report(self, place: PathOrUrl, failures: Failures) -> None:
+    def report(self, place: Location, failures: Failures) -> None:
         """Report the failures of that run again."""
         for path, found in groupby(self.failures, attrgetter("path")):
             failures.report_listed(path, found)
@@ -107,16 +86,16 @@ class RunRecord(NamedTuple):
             )
 
 
-def write_record(place: PathOrUrl, record: RunRecord) -> None:
+def write_record(place: Location, record: RunRecord) -> None:
     """Write the record of a cluster. Raises StoppedError."""
-    with (locate(place) / FINISHED).write_atomic() as file:
+    with (place / FINISHED).write_atomic() as file:
         file.write(json.dumps(record._asdict()).encode())
 
 
-def read_record(place: PathOrUrl) -> RunRecord | None:
+def read_record(place: Location) -> RunRecord | None:
     """The record of a cluster; None if it has none, or a corrupt one."""
     try:
-        found: Any = json.loads((locate(place) / FINISHED).read_bytes())
+        found: Any = json.loads((place / FINISHED).read_bytes())
         failures = [Failure(*failure) for failure in found["failures"]]
         summary = list(map(int, found["summary"]))
         return RunRecord(str(found["run"]), summary, failures, list(map(str, found["files"])))
@@ -124,11 +103,11 @@ def read_record(place: PathOrUrl) -> RunRecord | None:
         return None
 
 
-def fault_of(place: PathOrUrl) -> str | None:
+def fault_of(place: Location) -> str | None:
     """What is wrong with the files of a finished cluster, by their names and sizes; None if nothing is."""
-    found = locate(place).entries()
+    found = place.entries()
     try:
-        shards = read_manifest(join(place, MANIFEST)).shards
+        shards = read_manifest(place / MANIFEST).shards
     except InputError as error:
         return f"{MANIFEST} {error.reason}"
     for shard in shards:
@@ -138,9 +117,9 @@ def fault_of(place: PathOrUrl) -> str | None:
     return next((f"{name} is missing" for name in needed if name not in found), None)
 
 
-def shards_of(place: PathOrUrl) -> list[str]:
+def shards_of(place: Location) -> list[str]:
     """The names of the shards of a finished cluster. Raises InputError if cluster.json cannot be read."""
-    return [shard.name for shard in read_manifest(join(place, MANIFEST)).shards]
+    return [shard.name for shard in read_manifest(place / MANIFEST).shards]
 
 
 def cluster_files(shards: Sequence[str]) -> set[str]:
@@ -162,7 +141,7 @@ class ShardTask(NamedTuple):
 
     number: int
     slices: list[Slice]
-    directory: Path
+    directory: Location
     scratch: Path
     compressor: Compressor
     block_lines: int
@@ -180,66 +159,55 @@ def write_shard_of(task: ShardTask) -> ShardEntry:
 
 
 def write_shard_files(
-    blocks: Iterable[TextBlock], number: int, directory: PathOrUrl, compressor: Compressor
+    blocks: Iterable[TextBlock], number: int, directory: Location, compressor: Compressor
 ) -> ShardEntry:
     """Write the blocks of a shard, and its part of the index, to `directory`, each whole or not at all."""
     name = shard_name(number)
     with (
-        (locate(directory) / name).write_atomic() as shard,
-        (locate(directory) / part_name(number)).write_atomic() as part,
+        (directory / name).write_atomic() as shard,
+        (directory / part_name(number)).write_atomic() as part,
     ):
         return write_shard(blocks, name, shard, part, compressor)
 
 
-def is_shard_whole(directory: Path, shard: ShardEntry) -> bool:
+def is_shard_whole(directory: Location, shard: ShardEntry) -> bool:
     """Whether the files of a shard that an earlier run wrote still exist. Raises TypeError if `shard` has wrong types."""
     if list(map(type, shard)) != [str, int, int, int, str]:
         raise TypeError(f"not a shard: {shard}")
-    found, part = (
-        (locate(directory) / shard.name).status(),
-        (locate(directory) / part_of(shard.name)).status(),
-    )
-    return (
-        found is not None
-        and found.size == shard.bytes
-        and part is not None
-        and bool(part.size or not shard.lines)
-    )
+    found, part = (directory / shard.name).status(), (directory / part_of(shard.name)).status()
+    if found is None or part is None or found.size != shard.bytes:
+        return False
+    return bool(part.size or not shard.lines)
 
 
-def unpublish(directory: PathOrUrl) -> None:
-    """Remove what makes the directory at a path or URL a finished cluster."""
+def unpublish(directory: Location) -> None:
+    """Remove what makes a directory a finished cluster."""
     for name in (MANIFEST, INDEX, SUMMARY, LOCATIONS):
-        (locate(directory) / name).remove()
+        (directory / name).remove()
 
 
 def write_cluster_files(
-    directory: PathOrUrl,
+    directory: Location,
     shards: Sequence[ShardEntry],
     points: Sequence[bytes],
     compressor: Compressor,
     block_lines: int,
-    location: str | None,
+    location: Location,
 ) -> None:
-    """Finish the cluster in `directory`, a path or URL, after its parts and shards are written.
-
-    `location` is the directory or URL of the shards in cluster.loc. The default is `directory`.
-    """
-    write_splits(points, join(directory, "splits.txt"))
-    write_index(
-        directory, ((locate(directory) / part_name(number)).read_bytes() for number in range(len(shards)))
-    )
-    write_locations(directory, [shard.name for shard in shards], location or directory)
-    with (locate(directory) / MANIFEST).write_atomic() as file:
+    """Finish the cluster in `directory` after its parts and shards are written. cluster.loc has the shards at `location`."""
+    write_splits(points, directory / "splits.txt")
+    write_index(directory, ((directory / part_name(number)).read_bytes() for number in range(len(shards))))
+    write_locations(directory, [shard.name for shard in shards], location)
+    with (directory / MANIFEST).write_atomic() as file:
         file.write(format_manifest(make_manifest(shards, points, compressor, block_lines)))
 
 
-def write_index(directory: PathOrUrl, parts: Iterable[bytes]) -> None:
+def write_index(directory: Location, parts: Iterable[bytes]) -> None:
     """Write all parts with line numbers to cluster.idx and cluster.summary. Some readers look for the second name."""
     number = 0
     with (
-        (locate(directory) / INDEX).write_atomic() as index,
-        (locate(directory) / SUMMARY).write_atomic() as summary,
+        (directory / INDEX).write_atomic() as index,
+        (directory / SUMMARY).write_atomic() as summary,
     ):
         for part in parts:
             for line in part.removesuffix(b"\n").split(b"\n") if part else ():
@@ -249,18 +217,19 @@ def write_index(directory: PathOrUrl, parts: Iterable[bytes]) -> None:
                 summary.write(numbered)
 
 
-def write_locations(directory: PathOrUrl, shards: Iterable[str], base: PathOrUrl) -> None:
-    """Write cluster.loc. All shards are in `base`, a path or URL."""
-    with (locate(directory) / LOCATIONS).write_atomic() as file:
+def write_locations(directory: Location, shards: Iterable[str], base: Location) -> None:
+    """Write cluster.loc. All shards are in `base`."""
+    with (directory / LOCATIONS).write_atomic() as file:
         file.write(format_locations(shards, base))
 
 
-def write_archive_index(directory: PathOrUrl, content: bytes) -> None:
+def write_archive_index(directory: Location, content: bytes) -> None:
     """Write archives.tsv: where the archives of the cluster are."""
-    with (locate(directory) / ARCHIVES).write_atomic() as file:
+    with (directory / ARCHIVES).write_atomic() as file:
         file.write(content)
 
 
-def format_locations(shards: Iterable[str], base: PathOrUrl) -> bytes:
+def format_locations(shards: Iterable[str], base: Location) -> bytes:
     """The contents of cluster.loc."""
-    return b"".join(format_location(shard, join(locate(base).absolute(), shard)) for shard in shards)
+    directory = locate(base.absolute())
+    return b"".join(format_location(shard, str(directory / shard)) for shard in shards)

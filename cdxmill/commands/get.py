@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from cdxmill.capture import Headers
 from cdxmill.cluster.archive_index import ArchivePlaces, archives_of
-from cdxmill.commands.lookup import lookup
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.capture_fields import RecordLocation, record_location, timestamp_of_line
 from cdxmill.formats.lines.timestamp import timestamp_of
@@ -18,13 +17,14 @@ from cdxmill.messages import say
 from cdxmill.options.option import optional_path
 from cdxmill.options.queries import Query
 from cdxmill.options.records import Getting
-from cdxmill.search.open import is_one_cluster
+from cdxmill.search.lookup import is_one_cluster, lookup
 from cdxmill.search.originals import first_original, query_for, reference_in
 from cdxmill.search.sources import Source, find_sources
 from cdxmill.stages.lines.choose_lines import seconds
 from cdxmill.stages.records.decode_payload import PayloadError, decode_payload
 from cdxmill.stages.records.fetch_record import FetchedRecord, NoRecord
 from cdxmill.stages.records.record_parts import record_parts
+from cdxmill.storage.location import locate
 
 
 class RecordRange(NamedTuple):
@@ -90,7 +90,7 @@ def _found(asked: Getting) -> tuple[RecordLocation, str, ArchivePlaces]:
     cluster, url, timestamp = os.fspath(asked.source), asked.url or "", asked.timestamp
     archives = optional_path(asked.archives)
     if is_one_cluster(cluster):
-        return find_capture(cluster, url, timestamp), cluster, archives_of(cluster, archives)
+        return find_capture(cluster, url, timestamp), cluster, archives_of(locate(cluster), archives)
     sources = find_sources(cluster, archives)
     if any(source.has_lines or source.is_tree for source in sources):
         raise UsageError(f"{cluster}: get needs clusters or crawls; to use index lines, copy their captures")

@@ -22,13 +22,13 @@ from cdxmill.options.queries import Query
 from cdxmill.options.trees import TreeBuilding
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
-from cdxmill.search.open import ARCHIVES, LAYOUT
-from cdxmill.search.prefix_index import parse_layout
+from cdxmill.search.lookup import ARCHIVES, LAYOUT
+from cdxmill.search.prefix_index import parse_layout, side_file
 from cdxmill.search.query import OpenCluster, PreparedQuery
 from cdxmill.stages.lines.line_lists import distinct_captures
 from cdxmill.stages.lines.merge_lines import merge_lines
 from cdxmill.stages.prefix_tree.write_tree import ItemError, NotSortedError, TreeWriter
-from cdxmill.storage.location import locate, output_file, total_size
+from cdxmill.storage.location import Location, locate, output_file, total_size
 from cdxmill.storage.scratch import scratch_files
 from cdxmill.tasks.tree_items import (
     Archives,
@@ -95,18 +95,18 @@ def build_tree(options: TreeBuilding, failures: Failures) -> TreeSummary:
                 progress.tick()
         if not writer.items:
             raise InputError(work.label, "has no lines for the index", "check the inputs")
-        return _write(writer, work, output)
+        return _write(writer, work, place)
 
 
-def _write(writer: TreeWriter, work: _Work, output: str) -> TreeSummary:
+def _write(writer: TreeWriter, work: _Work, place: Location) -> TreeSummary:
     beside, other, content = LAYOUT, ARCHIVES, f"{work.layout.text}\n".encode()
     if work.is_capture:
         beside, other, content = ARCHIVES, LAYOUT, gzip.compress(work.archives.text(), 6, mtime=0)
-    with locate(output + beside).write_atomic() as file:
+    with side_file(place, beside).write_atomic() as file:
         file.write(content)
-    with locate(output).write_atomic() as file:
+    with place.write_atomic() as file:
         size = writer.finish(file)
-    locate(output + other).remove()  # of a tree that was replaced
+    side_file(place, other).remove()  # of a tree that was replaced
     archives = len(work.archives)
     return TreeSummary(writer.items, archives, writer.blocks, writer.index_blocks, writer.levels + 1, size)
 
@@ -202,14 +202,15 @@ def _is_cluster(name: str) -> bool:
     """Whether an input is a ZipNum cluster, and not a file or a directory of CDX files."""
     if _FILE.search(name):
         return False
+    place = locate(name)
     try:
-        find_index(name)
+        find_index(place)
     except UsageError:
         return False
     except InputError:
-        if locate(name).is_remote:
-            return False
-        raise
+        if not place.is_remote:
+            raise
+        return False
     return True
 
 

@@ -25,7 +25,7 @@ from cdxmill.stages.window import ReadAt
 from cdxmill.stages.zipnum.find_lines import BlockReader
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 from cdxmill.stages.zipnum.sorted_text import SortedText, TextIndex
-from cdxmill.storage.location import locate, pieces
+from cdxmill.storage.location import Location, locate, pieces
 from cdxmill.storage.scratch import Scratch, temporary_directory
 
 _CHECKED = 64 << 20
@@ -60,56 +60,58 @@ class CdxFile:
 
 
 @contextmanager
-def open_cdx_file(path: str, keys: KeyRange | None = None) -> Iterator[CdxFile]:
-    """Open the CDX file at a path or URL. If it has to be copied, only the lines of `keys` are copied.
+def open_cdx_file(place: Location, keys: KeyRange | None = None) -> Iterator[CdxFile]:
+    """Open a CDX file. If it has to be copied, only the lines of `keys` are copied.
 
     Raises InputError if it cannot be read, is corrupt or is not a CDX file, also inside the `with`.
     """
     with ExitStack() as files:
         try:
-            read_at, size = _open(path, files)
-            if not _is_searchable(path, read_at, size):
+            read_at, size = _open(place, files)
+            if not _is_searchable(place, read_at, size):
                 directory = files.enter_context(temporary_directory())
-                copy = _sorted_copy(path, Scratch(Path(directory)), keys)
+                copy = _sorted_copy(place, Scratch(Path(directory)), keys)
                 read_at, size = files.enter_context(locate(copy).open_ranges()), copy.stat().st_size
-            yield CdxFile(path, read_at, size)
+            yield CdxFile(str(place), read_at, size)
         except DamagedCluster as error:
-            raise InputError(path, str(error), error.hint) from None
+            raise InputError(str(place), str(error), error.hint) from None
 
 
-def _open(path: str, files: ExitStack) -> tuple[ReadAt, int]:
+def _open(place: Location, files: ExitStack) -> tuple[ReadAt, int]:
     """`read_at` of a file and its size; a size of 0 if it is unknown."""
-    if not locate(path).is_remote:
-        found = locate(path).status()
+    if not place.is_remote:
+        found = place.status()
         if found is None:
-            raise AbsentError(path, "cannot be read (No such file or directory)", "check the path")
-        return files.enter_context(locate(path).open_ranges()), found.size
+            raise AbsentError(str(place), "cannot be read (No such file or directory)", "check the path")
+        return files.enter_context(place.open_ranges()), found.size
     from cdxmill.storage.cache import open_cached  # slow to import, and only remote files need it
 
-    ranges = files.enter_context(open_cached(path))
+    ranges = files.enter_context(open_cached(place))
     return ranges.read_at, ranges.size or 0
 
 
-def _is_searchable(path: str, read_at: ReadAt, size: int) -> bool:
+def _is_searchable(place: Location, read_at: ReadAt, size: int) -> bool:
     """Whether the file can be searched in place. Raises InputError if it is not a CDX file."""
     head = read_at(0, _HEAD)
     if not size or head.startswith(GZIP_MAGIC):
         return False
     lines = head.split(b"\n")
     for line in lines:
-        _check_header(path, line)
+        _check_header(place, line)
     first = next(filter(is_capture_line, lines), None)
     if first is None or (b"\n" in head and fields_of(first) is None):
         return False  # read_pieces reports what is wrong
     if read_at(size - 1, 1) != b"\n":
         return False
-    return locate(path).is_remote or size > _CHECKED or _is_sorted(read_at)
+    return place.is_remote or size > _CHECKED or _is_sorted(read_at)
 
 
-def _check_header(path: str, line: bytes) -> None:
+def _check_header(place: Location, line: bytes) -> None:
     """Raise InputError if a header gives the fields another order than the one in which they are read."""
     if line.startswith(b" CDX ") and line[5:].strip() not in _ORDERS:
-        raise InputError(path, f"its header {line[:80].strip()!r} has fields in an unknown order", REBUILD)
+        raise InputError(
+            str(place), f"its header {line[:80].strip()!r} has fields in an unknown order", REBUILD
+        )
 
 
 def _is_sorted(read_at: ReadAt) -> bool:
@@ -121,10 +123,10 @@ def _is_sorted(read_at: ReadAt) -> bool:
     return True
 
 
-def _sorted_copy(path: str, scratch: Scratch, keys: KeyRange | None) -> Path:
+def _sorted_copy(place: Location, scratch: Scratch, keys: KeyRange | None) -> Path:
     """A sorted file in `scratch` with the lines of a file: all of them, or those in the range of `keys`."""
     name = "sorted.cdx"
-    lists = sort_lists(_wanted(path, keys), "lines", scratch.create, scratch.reader)
+    lists = sort_lists(_wanted(place, keys), "lines", scratch.create, scratch.reader)
     with scratch.create(name) as file:
         _write(lists, file)
     return scratch.directory / name
@@ -135,12 +137,12 @@ def _write(lists: Iterator[list[bytes]], file: IO[bytes]) -> None:
         file.write(text_of(lines))
 
 
-def _wanted(path: str, keys: KeyRange | None) -> Iterator[list[bytes]]:
+def _wanted(place: Location, keys: KeyRange | None) -> Iterator[list[bytes]]:
     seen = 0
-    for lines in split_lines(read_pieces(path)):
+    for lines in split_lines(read_pieces(place)):
         if not seen:
             for line in lines[:_SAMPLE]:
-                _check_header(path, line)
+                _check_header(place, line)
         is_wanted = _any if keys is None else _between(keys.low, keys.high)
         few = lines[: max(_SAMPLE - seen, 0)]
         yield [*few, *filter(is_wanted, lines[len(few) :])]

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 
+from cdxmill.cluster.reader import open_known
 from cdxmill.errors import AbsentError, CorruptError, InputError, RefusedError, UsageError
 from cdxmill.formats.lines.lookup_query import KeyRange, key_range
 from cdxmill.formats.tree.pointer_layout import (
@@ -28,11 +29,11 @@ from cdxmill.formats.tree.pointer_layout import (
     name_check,
 )
 from cdxmill.formats.tree.prefix_btree import Item
-from cdxmill.search.open import ARCHIVES, LAYOUT
+from cdxmill.search.lookup import ARCHIVES, LAYOUT
 from cdxmill.stages.lines.cdx_text import read_content
 from cdxmill.stages.prefix_tree.search_tree import DamagedTreeError, TreeReader
-from cdxmill.stages.window import CHUNK, MemberError, ReadAt, Window
-from cdxmill.storage.location import locate
+from cdxmill.stages.window import CHUNK, MemberError, Window
+from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.reading import open_mapped
 
 KEYS = ("surt", "reversed", "plain")
@@ -47,13 +48,18 @@ _REBUILD = "build it again with cdxmill prefix-index build"
 class OpenTree:
     """An open prefix B-tree. Made by `open_prefix_index`."""
 
-    def __init__(self, path: str, layout: Layout, files: ExitStack) -> None:
-        self.path, self.layout = path, layout
-        self._read_at, size = _open(path, files)
-        self._is_remote = size is None
+    def __init__(self, place: Location, layout: Layout, files: ExitStack) -> None:
+        self.path, self.layout = str(place), layout
+        self._place, self._side = place, side_file(place, ARCHIVES)
+        self._named: dict[int, tuple[str, int]] = {}
+        """The names of archives, each with its check."""
+        if place.is_remote:
+            read_at, size = files.enter_context(open_known(place)), None
+        else:
+            read_at, size = files.enter_context(open_mapped(place.local))
         check = self._check_neighbor if layout.name == "capture" else None
         with self._damage():
-            self.tree = TreeReader(self._read_at, layout.size, size, check)
+            self.tree = TreeReader(read_at, layout.size, size, check)
 
     def items(self, ranges: Iterable[KeyRange]) -> Iterator[list[Item]]:
         """The items in key ranges: keys and pointers, in non-empty lists. Captures are checked. Raises InputError."""
@@ -109,35 +115,27 @@ class OpenTree:
         return known
 
     @cached_property
-    def _named(self) -> dict[int, tuple[str, int]]:
-        return {}
-
-    @property
-    def _side(self) -> str:
-        return f"{self.path}{ARCHIVES}"
-
-    @cached_property
     def _names(self) -> _Names:
         """The names in the side file. Raises InputError if it is missing or corrupt."""
         data = bytearray()
         try:
-            with _open_remote(self._side) if self._is_remote else locate(self._side).open_ranges() as read_at:
+            with open_known(self._side) as read_at:
                 for piece in read_content(Window(read_at, CHUNK)):
                     data += piece
                     if len(data) > MOST_NAMES:
                         reason = f"has more than {MOST_NAMES >> 20} MiB of names"
-                        raise CorruptError(self._side, reason, _REBUILD)
+                        raise CorruptError(str(self._side), reason, _REBUILD)
         except AbsentError:
-            raise _without_side_file(self.path) from None
+            raise _without_side_file(self._place) from None
         except RefusedError as error:
-            raise _with_refused_side_file(self.path, error) from None
+            raise _with_refused_side_file(self._place, error) from None
         except MemberError as error:
-            raise CorruptError(self._side, str(error), _REBUILD) from None
+            raise CorruptError(str(self._side), str(error), _REBUILD) from None
         return _Names(data)
 
     def _check_neighbor(self, item: Item) -> None:
         """Check an item beside a range: if its key was changed, the range may miss it."""
-        if not self._is_remote or "_names" in self.__dict__:  # an empty answer needs no further request
+        if not self._place.is_remote or "_names" in self.__dict__:  # an empty answer needs no further request
             self._check_item(item)
 
     def _check_item(self, item: Item) -> None:
@@ -153,7 +151,11 @@ class OpenTree:
             yield
         except DamagedTreeError as error:
             hint = f"{_REBUILD}; if its pointers are others than {self.layout.text}, name them with --layout"
-            if self._is_remote and self.layout.name == "capture" and (refused := _refused_layout(self.path)):
+            if (
+                self._place.is_remote
+                and self.layout.name == "capture"
+                and (refused := _refused_layout(self._place))
+            ):
                 hint += f" ({refused})"
             raise CorruptError(f"{self.path}@{error.offset}", str(error), hint) from None
 
@@ -176,63 +178,52 @@ class _Names:
         return bytes(self._text[self._groups[group] : stop].split(b"\n")[place])
 
 
-def _open(path: str, files: ExitStack) -> tuple[Callable[[int, int], bytes], int | None]:
-    """`read_at` of the file, and its size if it is local."""
-    if locate(path).is_remote:
-        return files.enter_context(_open_remote(path)), None
-    return files.enter_context(open_mapped(locate(path).local))
-
-
-def _open_remote(path: str) -> AbstractContextManager[ReadAt]:
-    from cdxmill.storage.cache import open_known  # slow to import, and most files are local
-
-    return open_known(path)
-
-
 @contextmanager
-def open_prefix_index(path: str, layout: str | None = None) -> Iterator[OpenTree]:
+def open_prefix_index(path: PathOrUrl, layout: str | None = None) -> Iterator[OpenTree]:
     """Open the prefix B-tree at a path or URL. Unless it is named, the layout of its pointers is `stored_layout`.
 
     Raises UsageError for an invalid layout, InputError if the file or its side file is missing or corrupt.
     """
-    fields = parse_layout(stored_layout(path) if layout is None else layout)
-    if (
-        fields.name == "capture"
-        and not locate(path).is_remote
-        and locate(path).exists()
-        and not locate(f"{path}{ARCHIVES}").exists()
-    ):
-        raise _without_side_file(path)
+    place = locate(path)
+    fields = parse_layout(stored_layout(place) if layout is None else layout)
+    has_names = place.is_remote or not place.exists() or side_file(place, ARCHIVES).exists()
+    if fields.name == "capture" and not has_names:
+        raise _without_side_file(place)
     with ExitStack() as files:
-        yield OpenTree(path, fields, files)
+        yield OpenTree(place, fields, files)
 
 
-def stored_layout(path: str) -> str:
+def side_file(place: Location, ending: str) -> Location:
+    """The file beside a prefix B-tree with this ending."""
+    return locate(f"{place}{ending}")
+
+
+def stored_layout(path: PathOrUrl) -> str:
     """The layout in the file beside a prefix B-tree; `capture` if there is none. A remote file costs one request.
 
     A remote file that is refused is taken as missing: S3 without the right to list answers so for both.
     Raises InputError if the server gives no answer.
     """
+    place = locate(path)
     try:
-        return _read_layout(path)
+        return _read_layout(place)
     except AbsentError:
         return CAPTURE.text
     except RefusedError:
-        if not locate(path).is_remote:
+        if not place.is_remote:
             raise
         return CAPTURE.text
 
 
-def _read_layout(path: str) -> str:
-    side = f"{path}{LAYOUT}"
-    with _open_remote(side) if locate(path).is_remote else locate(side).open_ranges() as read_at:
+def _read_layout(place: Location) -> str:
+    with open_known(side_file(place, LAYOUT)) as read_at:
         return read_at(0, _MOST_LAYOUT).decode("utf-8", "replace").strip()
 
 
-def _refused_layout(path: str) -> str:
+def _refused_layout(place: Location) -> str:
     """What to say if the layout was refused; "" if it was not."""
     try:
-        _read_layout(path)
+        _read_layout(place)
     except RefusedError as error:
         return f"{error.path} {error.reason}, so it was taken as missing"
     except InputError:
@@ -240,21 +231,18 @@ def _refused_layout(path: str) -> str:
     return ""
 
 
-def _without_side_file(path: str) -> InputError:
-    reason = f"{path}{ARCHIVES}, which has the names of its archives, is missing"
-    return AbsentError(
-        path,
-        reason,
-        f"copy it, too; if the pointers are no captures, name them with --layout, as in {path}{LAYOUT}",
-    )
+def _without_side_file(place: Location) -> InputError:
+    reason = f"{place}{ARCHIVES}, which has the names of its archives, is missing"
+    hint = f"copy it, too; if the pointers are no captures, name them with --layout, as in {place}{LAYOUT}"
+    return AbsentError(str(place), reason, hint)
 
 
-def _with_refused_side_file(path: str, error: RefusedError) -> InputError:
-    reason = f"{path}{ARCHIVES}, which has the names of its archives, {error.reason}"
-    if not locate(path).is_remote:
-        return RefusedError(path, reason, error.hint)
-    hint = "check the access rights and that it exists: S3 without the right to list answers so for a missing file, too"
-    return RefusedError(path, reason, hint)
+def _with_refused_side_file(place: Location, error: RefusedError) -> InputError:
+    reason = f"{place}{ARCHIVES}, which has the names of its archives, {error.reason}"
+    hint = error.hint
+    if place.is_remote:
+        hint = "check the access rights and that it exists: S3 without the right to list answers so for a missing file, too"
+    return RefusedError(str(place), reason, hint)
 
 
 def parse_layout(text: str) -> Layout:
@@ -327,7 +315,7 @@ def resumed(ranges: Sequence[KeyRange], key: bytes) -> list[KeyRange]:
 
 
 def find_captures(
-    path: str, queries: Iterable[str], *, layout: str | None = None, match_type: str | None = None
+    path: PathOrUrl, queries: Iterable[str], *, layout: str | None = None, match_type: str | None = None
 ) -> Iterator[list[bytes]]:
     """The captures of queries in the prefix B-tree at a path or URL: CDXJ lines with filename, offset and length, in lists.
 

@@ -6,25 +6,29 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from heapq import merge
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from cdxmill.cluster.archive_index import ArchivePlaces, archives_of, cluster_directory
-from cdxmill.cluster.find import archives_of_crawls, crawls_like, index_of_crawl
+from cdxmill.cluster.archive_index import ArchivePlaces, archives_of
+from cdxmill.cluster.find import archives_of_crawls, crawls_like, find_index, index_of_crawl
 from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.clusters.zipnum import INDEX
+from cdxmill.formats.lines.capture_fields import Format, line_format
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.option import text_list
-from cdxmill.search.many import Answer, answer_many
-from cdxmill.search.open import (
+from cdxmill.options.queries import Query
+from cdxmill.search.lookup import (
     STDIN,
+    Skip,
     is_cdx_file,
     is_named_crawl,
     is_prefix_index,
     names_in,
     open_searched,
 )
+from cdxmill.search.many import Answer, answer_many
 from cdxmill.search.query import OpenCluster, PreparedQuery
 from cdxmill.stages.lines.cdx_text import read_content
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
@@ -67,7 +71,7 @@ class Source(NamedTuple):
     @property
     def has_lines(self) -> bool:
         """Whether it is a file with lines, or standard input, and not a cluster."""
-        is_file = self.name == STDIN or (is_cdx_file(self.name) and not self.is_tree)
+        is_file = self.name == STDIN or (is_cdx_file(locate(self.name)) and not self.is_tree)
         return not self.crawl and is_file
 
     @property
@@ -91,22 +95,23 @@ def find_sources(text: str, archives: str | None) -> list[Source]:
 
 
 def _source(name: str, archives: str | None) -> Source:
+    place = locate(name)
     if name == STDIN or is_prefix_index(name):
         return Source(name, ArchivePlaces(archives))
-    if is_cdx_file(name):
-        if not locate(name).exists():
+    if is_cdx_file(place):
+        if not place.exists():
             raise UsageError(f"{name}: does not exist; name a cluster, a .cdxj file or -")
         return Source(name, ArchivePlaces(archives))
-    cluster_directory(name)
-    return Source(name, archives_of(name, archives))
+    find_index(place)  # raises if there is none
+    return Source(name, archives_of(place, archives))
 
 
 def state_of(source: Source) -> Entry | None:
     """The size and time of a local file or cluster index; None if they are not known."""
-    if source.name == STDIN or locate(source.cluster).is_remote:
+    place = locate(source.cluster)
+    if source.name == STDIN or place.is_remote:
         return None
-    index = Path(source.name) / "cluster.idx"
-    return locate(index).status() or locate(source.name).status()
+    return (place / INDEX).status() or place.status()
 
 
 @contextmanager
@@ -122,34 +127,42 @@ def open_source(source: Source) -> Iterator[LineSource]:
         elif source.is_tree:
             from cdxmill.search.prefix_index import open_prefix_index  # most sources are clusters
 
-            layout = (
-                "capture" if locate(source.name).is_remote else None
-            )  # of a file that is remote, it costs a request
-            yield _Tree(files.enter_context(open_prefix_index(source.name, layout)))
+            place = locate(source.name)
+            layout = "capture" if place.is_remote else None  # to read it costs a request
+            yield _Tree(files.enter_context(open_prefix_index(place, layout)))
         else:
             yield _Cluster(source, files.enter_context(open_searched(source.cluster)))
 
 
-def answers_of(sources: Sequence[Source], prepared: PreparedQuery, urls: Sequence[str]) -> Iterator[Answer]:
-    """The answers for `urls` of several sources, merged in the order of the query. Lines of a crawl have its name.
+def lookup_in_sources(
+    sources: Sequence[Source], urls: Sequence[str], query: Query, skip: Skip | None = None
+) -> Iterator[Answer]:
+    """The answers for `urls` in several clusters, crawls and files at once, merged. Lines of a crawl have its name.
 
-    Requires: the query prints lines as they are. Raises UsageError, InputError.
+    Raises UsageError and InputError like `lookup`.
     """
-    query = prepared.query
+    prepared = PreparedQuery(replace(query, output=None, fields=None), skip)
+    if query.page is not None:
+        raise UsageError("--page needs a single cluster; name its directory or URL")
     if query.closest is not None and len(sources) > 1:
         raise UsageError("--closest needs a single source")
+    make = line_format(query.output, PreparedQuery(query).fields, query.resolve_revisits)
     with ExitStack() as files:
         opened = [files.enter_context(open_source(source)) for source in sources]
-        streams = [one.answers(prepared, urls) for one in opened]
-        for answers in zip(*streams, strict=True):
+        for answers in zip(*(one.answers(prepared, urls) for one in opened), strict=True):
             lines = [
                 _named(answer.lists, source.crawl) for answer, source in zip(answers, sources, strict=True)
             ]
             merged = (
                 merge(*lines, reverse=query.sort in ("reverse", "newest")) if len(lines) > 1 else lines[0]
             )
-            chosen = islice(merged, query.limit)
-            yield Answer(answers[0].url, _batched(chosen), answers[0].error)
+            lists = _batched(islice(merged, query.limit))
+            yield Answer(answers[0].url, lists if make is None else _made(lists, make), answers[0].error)
+
+
+def _made(lists: Iterable[list[bytes]], make: Format) -> Iterator[list[bytes]]:
+    for lines in lists:
+        yield [make(line) for line in lines]
 
 
 def _named(lists: Iterable[list[bytes]], crawl: str) -> Iterator[bytes]:

@@ -13,6 +13,7 @@ from cdxmill.options.option import text_list
 from cdxmill.options.trees import TreeQuery
 from cdxmill.search.prefix_index import OpenTree, key_ranges, open_prefix_index, parse_layout, resumed
 from cdxmill.stages.lines import choose_lines
+from cdxmill.storage.location import PathOrUrl
 
 _STORED = ("urlkey", "timestamp", "length", "offset", "filename")
 _FIELDS = {"capture": (*_STORED, "url", "status"), "classic": (*_STORED, "url")}
@@ -88,7 +89,7 @@ def _invalid_of(path: str) -> choose_lines.Invalid:
 
 
 def search_tree(
-    path: str,
+    path: PathOrUrl,
     queries: Iterable[str],
     prepared: PreparedTreeQuery,
     invalid: Callable[[UsageError], None] | None = None,

@@ -129,7 +129,7 @@ def join_parts(work: ShardWork, number: int, parts: Iterator[Part]) -> ShardEntr
     with _scratch(work.scratch) as directory:
         slices = _receive(Path(directory), number, work.points, parts)
         blocks = merge_blocks(slices, Scratch(Path(directory)).reader, work.block_lines)
-        entry = write_shard_files(blocks, number, work.directory, work.compressor)
+        entry = write_shard_files(blocks, number, locate(work.directory), work.compressor)
     with locate(join(work.directory, WORK, f"{report_name(number)}.json")).write_atomic() as file:
         file.write(json.dumps(entry._asdict()).encode())
     return entry

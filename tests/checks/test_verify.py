@@ -18,6 +18,7 @@ from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.formats.clusters.zipnum import key_of
 from cdxmill.running.failures import Failures
 from cdxmill.storage import patience
+from cdxmill.storage.location import locate
 from tests.storage.range_server import serving
 
 from ..material.cdx_files import write_gzip
@@ -72,7 +73,7 @@ def rewrite(cluster: Path, blocks: list[list[bytes]], number: int = 1) -> None:
         )
     ]
     has_summary = (cluster / "cluster.summary").exists()
-    write_index(cluster, rows)
+    write_index(locate(cluster), rows)
     if not has_summary:
         (cluster / "cluster.summary").unlink()
     if (cluster / f"part-{number:05d}").exists():

@@ -117,7 +117,7 @@ def test_every_error_has_an_exit_status_and_one_line(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("cdxmill.commands.lookup.lookup", fail)
+    monkeypatch.setattr("cdxmill.search.lookup.lookup", fail)
     assert main(["lookup", "C", "http://a.com/"]) == status
     assert capfd.readouterr().err.startswith(f"cdxmill: {message}")
 

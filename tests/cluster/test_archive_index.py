@@ -9,7 +9,7 @@ import pytest
 
 from cdxmill.cluster.archive_index import allowed_place, archives_of, published_index
 from cdxmill.errors import InputError, UsageError
-from cdxmill.storage.location import Location
+from cdxmill.storage.location import Location, locate
 from cdxmill.storage.reach import Reach, reach_of
 
 from ..conftest import RunCdxmill
@@ -192,7 +192,7 @@ def test_get_from_a_remote_cluster_follows_urls_but_not_local_paths(
         server.add(f"/C/{NAME}", f"w.warc.gz\t/etc/passwd\t{server.url}/w.warc.gz\n".encode())
         done = run_cdxmill("get", f"{server.url}/C", "http://www.iana.org/")
         assert (done.returncode, done.stderr) == (0, b"")
-    (place,) = archives_of(str(cluster), str(warcs)).open().locations("x")
+    (place,) = archives_of(locate(cluster), str(warcs)).open().locations("x")
     assert str(place) == f"{warcs}/x"
 
 
@@ -236,15 +236,16 @@ def test_publish_does_not_overwrite_a_list_of_another_directory(
 
 def test_a_remote_copy_has_no_names_of_this_machine(cluster: Path, tmp_path: Path) -> None:
     notes: list[str] = []
-    assert published_index(str(cluster), "s3://bucket/C", None, notes.append) is None
+    remote = locate("s3://bucket/C")
+    assert published_index(locate(cluster), remote, None, notes.append) is None
     assert notes[0].startswith(f"{cluster}/{NAME}: note: 3 of 3 archives not listed in s3://bucket/C: ")
     (cluster / NAME).write_text("a\t/data/a\thttps://host/a\nb\thttps://host/b?token=1\n")
-    assert published_index(str(cluster), "s3://bucket/C", None, notes.append) == b"a\thttps://host/a\n"
-    assert published_index(str(tmp_path), "s3://bucket/C", None, notes.append) is None
+    assert published_index(locate(cluster), remote, None, notes.append) == b"a\thttps://host/a\n"
+    assert published_index(locate(tmp_path), remote, None, notes.append) is None
     with pytest.raises(UsageError, match="so --archives has no names to write"):
-        published_index(str(tmp_path), "s3://bucket/C", "https://host/", notes.append)
+        published_index(locate(tmp_path), remote, "https://host/", notes.append)
 
 
 def test_a_file_of_lines_has_no_list(tmp_path: Path) -> None:
     (tmp_path / "a.cdxj").write_text("")
-    assert archives_of(str(tmp_path / "a.cdxj"), None).directory is None
+    assert archives_of(locate(tmp_path / "a.cdxj"), None).directory is None

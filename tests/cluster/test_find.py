@@ -11,6 +11,7 @@ import pytest
 from cdxmill.cluster.find import find_index
 from cdxmill.errors import InputError, RefusedError, UsageError
 from cdxmill.storage import s3
+from cdxmill.storage.location import locate
 
 from ..storage.range_server import RangeServer, serving
 
@@ -47,13 +48,13 @@ def refuse(server: RangeServer, *names: str) -> None:
 def test_an_index_is_found_behind_names_that_s3_refuses(bucket: RangeServer) -> None:
     refuse(bucket, "cluster.idx")
     bucket.add("/b/C/cluster.summary", b"").headers["Last-Modified"] = "Wed, 01 Jan 2025 00:00:00 GMT"
-    assert find_index("s3://b/C") == "s3://b/C/cluster.summary"
+    assert str(find_index(locate("s3://b/C"))) == "s3://b/C/cluster.summary"
 
 
 def test_without_any_index_the_first_refusal_is_reported(bucket: RangeServer) -> None:
     refuse(bucket, "cluster.idx", "cluster.summary", "all.idx", "indexes/cluster.idx")
     with pytest.raises(RefusedError, match=r"^s3://b/C/cluster\.idx: cannot be read \(403"):
-        find_index("s3://b/C")
+        find_index(locate("s3://b/C"))
 
 
 @pytest.mark.parametrize("name", ["part-00000", "cdx-00000.gz", "cdx-00012.gz", "cluster.json"])
@@ -71,7 +72,7 @@ def test_split_points_of_a_cluster_without_index_are_an_error_of_the_input(
 @pytest.mark.parametrize("name", ["part-00000", "cdx-00000.gz", "cluster.json"])
 def test_a_cluster_without_index_behind_http_is_an_error_of_the_input(name: str, server: RangeServer) -> None:
     with pytest.raises(UsageError, match="not a ZipNum cluster"):
-        find_index(f"{server.url}/C")
+        find_index(locate(f"{server.url}/C"))
     server.add(f"/C/{name}", b"content")
     with pytest.raises(InputError, match=r"/C: has no cluster\.idx; "):
-        find_index(f"{server.url}/C")
+        find_index(locate(f"{server.url}/C"))

@@ -129,7 +129,7 @@ def test_many_threads_with_few_open_shards_never_read_a_closed_one(
     cluster: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watched = Watched()
-    monkeypatch.setattr(reader_module, "_open_shard", watched.open_shard)
+    monkeypatch.setattr(reader_module, "open_known", watched.open_shard)
     monkeypatch.setattr(reader_module, "_MOST_OPEN", 2)
     wanted = {path.name.encode(): path.read_bytes() for path in cluster.glob("cdx-*.gz")}
     names = random.Random(1).choices(sorted(wanted), k=READS)

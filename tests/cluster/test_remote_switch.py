@@ -18,7 +18,7 @@ from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.options.clusters import Publishing
 from cdxmill.storage import s3
 from cdxmill.storage.hadoop import hdfs
-from cdxmill.storage.location import Location, join, locate
+from cdxmill.storage.location import Location, locate
 from tests.conftest import RunCdxmill
 from tests.storage.conftest import moto_url
 from tests.storage.name_node import NameNode, name_node
@@ -46,8 +46,8 @@ def node(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[NameNode]:
 
 
 @pytest.fixture(params=["s3://switched", "hdfs://namenode:9000"])
-def url(request: pytest.FixtureRequest, node: NameNode) -> str:
-    return f"{request.param}/{uuid.uuid4().hex}/C"
+def url(request: pytest.FixtureRequest, node: NameNode) -> Location:
+    return locate(f"{request.param}/{uuid.uuid4().hex}/C")
 
 
 @pytest.fixture(scope="module")
@@ -64,31 +64,29 @@ def clusters(run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPathFactory) 
     return made[0], made[1]
 
 
-def put(source: Path, url: str) -> None:
+def put(source: Path, url: Location) -> None:
     for path in source.iterdir():
-        write(join(url, path.name), path.read_bytes())
+        write(url / path.name, path.read_bytes())
 
 
-def write(path: str, data: bytes) -> None:
-    with locate(path).write_atomic() as file:
+def write(place: Location, data: bytes) -> None:
+    with place.write_atomic() as file:
         file.write(data)
 
 
-def content(url: str) -> dict[str, bytes]:
-    found = locate(url).entries()
-    return {
-        name: locate(join(url, name)).read_bytes() for name, entry in found.items() if not entry.is_directory
-    }
+def content(url: Location) -> dict[str, bytes]:
+    found = url.entries()
+    return {name: (url / name).read_bytes() for name, entry in found.items() if not entry.is_directory}
 
 
 def local(directory: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 
-def answer(url: str) -> set[str]:
+def answer(url: Location) -> set[str]:
     """From which cluster the lines of an answer are; "none" if a reader finds no cluster. An answer is whole."""
     try:
-        lines = [line["n"] for line in lookup(url, "http://example.com/*")]
+        lines = [line["n"] for line in lookup(str(url), "http://example.com/*")]
     except (UsageError, InputError) as error:
         assert "not a ZipNum cluster" in str(error) or "is being replaced" in str(error)
         return {"none"}
@@ -116,22 +114,22 @@ def kill_before(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(switch, "ask_all", lambda ask, places: [ask(place) for place in places])
 
 
-def steps_of(url: str) -> range:
+def steps_of(url: Location) -> range:
     """More steps than a switch has."""
-    return range(40 if not locate(url).properties.has_directories else 9)
+    return range(40 if not url.properties.has_directories else 9)
 
 
 def test_a_kill_before_any_step_leaves_a_cluster_or_none_and_the_next_run_completes_it(
-    url: str, clusters: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+    url: Location, clusters: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, new = clusters
     seen: list[str] = []
     for step in steps_of(url):
-        place = f"{url}{step}"
+        place = locate(f"{url}{step}")
         put(old, place)
         put(new, switch.mark(place))
         for name in OTHERS:
-            write(join(place, name), b"mine")
+            write(place / name, b"mine")
         with monkeypatch.context() as patch:
             kill_before(step, patch)
             try:
@@ -147,26 +145,24 @@ def test_a_kill_before_any_step_leaves_a_cluster_or_none_and_the_next_run_comple
         mend(place, print)
         assert answer(place) == {"new"}
         assert content(place) == {**local(new), "notes.txt": b"mine"}, step
-        assert locate(join(place, "cdx/mine.cdx.gz")).read_bytes() == b"mine"
-        assert locate(switch.new_place(place)).entries() == {}
-        assert not locate(url).properties.has_directories or not locate(switch.old_place(place)).exists()
+        assert (place / "cdx/mine.cdx.gz").read_bytes() == b"mine"
+        assert switch.new_place(place).entries() == {}
+        assert not url.properties.has_directories or not switch.old_place(place).exists()
         assert not switch.needs_repair(place)
         if found == "done":
             break
     assert list(dict.fromkeys(seen)) == ["old", "none", "new", "done"], "in this order"
-    assert locate(url).properties.has_directories is (seen.count("none") == 1), (
-        "HDFS: only between the two renames"
-    )
-    assert len(seen) > (4 if locate(url).properties.has_directories else 15)
+    assert url.properties.has_directories is (seen.count("none") == 1), "HDFS: only between the two renames"
+    assert len(seen) > (4 if url.properties.has_directories else 15)
 
 
 @pytest.mark.parametrize("first", [1, 2, 9])
 def test_a_kill_while_a_switch_is_repaired_is_repaired_too(
-    first: int, url: str, clusters: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+    first: int, url: Location, clusters: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, new = clusters
     for step in range(0, 12, 3):
-        place = f"{url}{step}"
+        place = locate(f"{url}{step}")
         put(old, place)
         put(new, switch.mark(place))
         for left, run in ((first, switch.switch), (step, switch.repair)):
@@ -180,7 +176,7 @@ def test_a_kill_while_a_switch_is_repaired_is_repaired_too(
 
 @pytest.mark.parametrize("is_late", [True, False])
 def test_a_reader_that_stays_open_reports_that_the_cluster_was_replaced(
-    is_late: bool, url: str, clusters: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+    is_late: bool, url: Location, clusters: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else it would read blocks of new shards by an old index. A read that fails asks, too."""
     if is_late:
@@ -197,7 +193,7 @@ def test_a_reader_that_stays_open_reports_that_the_cluster_was_replaced(
 def test_a_cluster_that_is_being_replaced_is_not_published_as_an_unfinished_one(
     node: NameNode, clusters: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    place = f"s3://switched/{uuid.uuid4().hex}"
+    place = locate(f"s3://switched/{uuid.uuid4().hex}")
     put(clusters[0], place)
     put(clusters[1], switch.mark(place))
     with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
@@ -205,8 +201,8 @@ def test_a_cluster_that_is_being_replaced_is_not_published_as_an_unfinished_one(
         switch.switch(place)
     assert answer(place) == {"none"}
     with pytest.raises(UsageError, match=r"not a finished cluster"):
-        publish.publish(Publishing(place, tmp_path / "copy", unfinished=True, location="gone"))
-    publish.publish(Publishing(place, place, unfinished=True, location="gone"))
+        publish.publish(Publishing(str(place), tmp_path / "copy", unfinished=True, location="gone"))
+    publish.publish(Publishing(str(place), str(place), unfinished=True, location="gone"))
     assert answer(place) == {"new"}
     assert content(place).items() >= local(clusters[1]).items()
 
@@ -214,7 +210,7 @@ def test_a_cluster_that_is_being_replaced_is_not_published_as_an_unfinished_one(
 def test_if_hdfs_refuses_the_second_rename_the_old_cluster_is_put_back(
     node: NameNode, clusters: tuple[Path, Path]
 ) -> None:
-    place = "hdfs://namenode:9000/refused/C"
+    place = locate("hdfs://namenode:9000/refused/C")
     put(clusters[0], place)
     with pytest.raises(StoppedError):
         switch._rename_both(place)  # nothing was built
@@ -223,15 +219,15 @@ def test_if_hdfs_refuses_the_second_rename_the_old_cluster_is_put_back(
 
 def test_files_of_the_same_name_stay_in_hdfs(node: NameNode, clusters: tuple[Path, Path]) -> None:
     """Somebody's `cdx/a` in both clusters: it stays in that of the old one, and is reported."""
-    place = "hdfs://namenode:9000/both/C"
+    place = locate("hdfs://namenode:9000/both/C")
     put(clusters[0], place)
     put(clusters[1], switch.mark(place))
     for directory in (place, switch.new_place(place)):
-        write(join(directory, "notes.txt"), directory.encode())
-    left = join(switch.old_place(place), "notes.txt")
-    assert switch.switch(place) == [left]
-    assert content(switch.old_place(place)) == {"notes.txt": place.encode()}
-    assert locate(join(place, "notes.txt")).read_bytes() == switch.new_place(place).encode()
+        write(directory / "notes.txt", str(directory).encode())
+    left = switch.old_place(place) / "notes.txt"
+    assert switch.switch(place) == [str(left)]
+    assert content(switch.old_place(place)) == {"notes.txt": str(place).encode()}
+    assert (place / "notes.txt").read_bytes() == str(switch.new_place(place)).encode()
     with pytest.raises(UsageError, match=r"was replaced before, and .* has files that are left"):
         check_replaceable(place)
 
@@ -239,7 +235,7 @@ def test_files_of_the_same_name_stay_in_hdfs(node: NameNode, clusters: tuple[Pat
 def test_only_what_the_new_cluster_lists_is_moved_on_s3_and_other_files_stay(
     node: NameNode, clusters: tuple[Path, Path]
 ) -> None:
-    url = f"s3://switched/{uuid.uuid4().hex}"
+    url = locate(f"s3://switched/{uuid.uuid4().hex}")
     old, new = clusters
     put(old, url)
     beside = switch.new_place(url)
@@ -247,7 +243,7 @@ def test_only_what_the_new_cluster_lists_is_moved_on_s3_and_other_files_stay(
     kept = "cdx-00001.gz"
     strange = {kept: b"of a killed run", "cdx-00007.gz": b"of a larger one", "notes.txt": b"mine"}
     for name, data in strange.items():
-        write(join(beside, name), data)
+        write(beside / name, data)
     switch.switch(url, [kept])
     assert content(url) == {**local(new), kept: local(old)[kept]}
     assert content(beside) == {"notes.txt": b"mine"}
@@ -263,14 +259,14 @@ def test_only_what_the_new_cluster_lists_is_moved_on_s3_and_other_files_stay(
     ],
 )
 def test_what_cannot_be_replaced_is_refused(
-    name: str, reason: str, url: str, clusters: tuple[Path, Path]
+    name: str, reason: str, url: Location, clusters: tuple[Path, Path]
 ) -> None:
-    if locate(url).properties.has_directories is (name == "all.idx"):
+    if url.properties.has_directories is (name == "all.idx"):
         name, reason = "part-00007", "part-00007 is not of the cluster there"
     put(clusters[0], url)
     check_replaceable(url)
-    write(join(switch.new_place(url), "mine") if name == ".new" else join(url, name), b"mine")
-    if name == ".new" and not locate(url).properties.has_directories:
+    write(switch.new_place(url) / "mine" if name == ".new" else url / name, b"mine")
+    if name == ".new" and not url.properties.has_directories:
         check_replaceable(url)  # other files in C/.new stay there
         return
     with pytest.raises(UsageError, match=reason):
@@ -281,21 +277,22 @@ def test_what_cannot_be_replaced_is_refused(
 def test_shards_of_a_publication_that_was_killed_do_not_get_into_another_one(
     place: str, node: NameNode, run_cdxmill: RunCdxmill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url = {
+    named = {
         "s3": f"s3://switched/{uuid.uuid4().hex}",
         "hdfs": "hdfs://namenode:9000/x/C",
         "local": str(tmp_path / "C"),
     }[place]
+    url = locate(named)
     (tmp_path / "points").write_text("com,g)/\ncom,t)/\n")
     for name, ends in (("a", "123"), ("b", "456"), ("c", "127")):  # c has the first two shards of a
         lines = [f"com,{host})/ 202{end} {{}}\n" for host, end in zip("amz", ends, strict=True)]
         (tmp_path / f"{name}.cdxj").write_text("".join(lines))
         words = ["-q", "--splits", tmp_path / "points", "-o", tmp_path / name, tmp_path / f"{name}.cdxj"]
         assert run_cdxmill("zipnum", *words).returncode == 0
-    publish.publish(Publishing(tmp_path / "a", url, replace=True, processes=1))
+    publish.publish(Publishing(tmp_path / "a", named, replace=True, processes=1))
     noted = 0
 
-    def note(target: str, present: dict[str, str]) -> None:
+    def note(target: Location, present: dict[str, str]) -> None:
         nonlocal noted
         write_note(target, present)
         noted += 1
@@ -305,9 +302,9 @@ def test_shards_of_a_publication_that_was_killed_do_not_get_into_another_one(
     write_note = publish._note
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(publish, "_note", note)
-        publish.publish(Publishing(tmp_path / "b", url, replace=True, processes=1))
+        publish.publish(Publishing(tmp_path / "b", named, replace=True, processes=1))
     assert len([name for name in content(switch.new_place(url)) if name.startswith("cdx-")]) == 2
-    copied = publish.publish(Publishing(tmp_path / "c", url, replace=True, processes=1)).copied
+    copied = publish.publish(Publishing(tmp_path / "c", named, replace=True, processes=1)).copied
     assert copied == (3 if place == "hdfs" else 1), "S3 keeps shards, a disk links them"
     found = content(url)
     for name in ("cdx-00000.gz", "cdx-00001.gz", "cdx-00002.gz", "cluster.idx", "cluster.json"):
@@ -323,7 +320,7 @@ def test_what_a_killed_command_has_left_does_not_get_into_the_cluster_of_another
     old, new = clusters
     place = tmp_path / "C"
     assert run_cdxmill("publish", "-q", old, place).returncode == 0
-    beside = Path(switch.mark(str(place)))
+    beside = Path(switch.mark(locate(place)).local)
     (beside / "cdx-00007.gz").write_bytes(b"left")
     if first == "publish":
         (beside / ".published.json").write_text('{"cdx-00007.gz": ""}')

@@ -16,6 +16,7 @@ from cdxmill.cluster.output import mend
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import InputError, UsageError
 from cdxmill.running.failures import Failures
+from cdxmill.storage.location import locate
 
 from ..conftest import RunCdxmill
 from ..material.cdx_files import cdxj, sort_unique, write_plain
@@ -59,11 +60,11 @@ build_cluster([cdx], Path(folder), ZipnumOptions(shards=int(shards), replace=Tru
 
 
 def new_directory(directory: Path) -> Path:
-    return Path(switch.new_place(str(directory)))
+    return Path(switch.new_place(locate(directory)).local)
 
 
 def old_directory(directory: Path) -> Path:
-    return Path(switch.old_place(str(directory)))
+    return Path(switch.old_place(locate(directory)).local)
 
 
 @pytest.fixture
@@ -163,7 +164,7 @@ def test_a_cluster_between_two_renames_comes_back(
         build(tmp_path / "new", new_cdx, 2)
         (tmp_path / "new/.replaces").touch()
         (tmp_path / "new").rename(new_directory(directory))
-    mend(str(directory), print)
+    mend(locate(directory), print)
     assert (directory / "cdx-00002.gz").exists() is not has_new
     assert foreign_files(directory) == {"notes.txt", "cdx/deep/mine.txt"}
     assert [path.name for path in tmp_path.iterdir() if path.name[0] == "."] == []

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.commands.lookup import lookup
 from cdxmill.commands.prefix_index import build_tree
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.capture_fields import record_location
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.options.trees import TreeBuilding
 from cdxmill.running.failures import Failures
+from cdxmill.search.lookup import lookup
 
 from ..material.cdx_files import write_gzip, write_plain
 from ..material.clusters import write_raw_cluster

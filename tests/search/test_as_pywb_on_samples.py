@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from cdxmill.commands.lookup import lookup
 from cdxmill.errors import UsageError
 from cdxmill.formats.lines.capture_fields import parse_fields
 from cdxmill.options.queries import Query
+from cdxmill.search.lookup import lookup
 
 from ..material.clusters import shards_of
 

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.commands.lookup import lookup, lookup_many
 from cdxmill.errors import CdxmillError, InputError, UsageError
 from cdxmill.options.queries import Query
 from cdxmill.search import cdx_file
-from cdxmill.search.open import open_searched
+from cdxmill.search.lookup import lookup, lookup_many, open_searched
 from cdxmill.search.query import PreparedQuery
 from cdxmill.stages.zipnum.sorted_text import PAGE
 from tests.conftest import RunCdxmill

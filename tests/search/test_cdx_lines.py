@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cdxmill.commands.lookup import lookup
 from cdxmill.options.queries import Query
+from cdxmill.search.lookup import lookup
 
 if TYPE_CHECKING:
     from tests.conftest import BuildCluster

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.commands.lookup import lookup, lookup_many
 from cdxmill.formats.lines.surt import surt
 from cdxmill.options.queries import Query
+from cdxmill.search.lookup import lookup, lookup_many
 
 from ..material.clusters import write_raw_cluster
 from .conftest import ALL, PAGES, line_of, lines_of

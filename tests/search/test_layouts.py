@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.commands.lookup import lookup
 from cdxmill.errors import InputError
 from cdxmill.options.queries import Query
+from cdxmill.search.lookup import lookup
 
 from .conftest import ALL, line_of
 

@@ -9,9 +9,9 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.cluster import find
 from cdxmill.commands.clusters.split_points import points_of_cluster
-from cdxmill.commands.lookup import lookup
 from cdxmill.errors import InputError
 from cdxmill.options.queries import Query
+from cdxmill.search.lookup import lookup
 from cdxmill.storage.location import Location
 from cdxmill.storage.reach import Reach
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
-from cdxmill.commands.lookup import lookup
 from cdxmill.formats.lines.surt import surt
 from cdxmill.running.failures import Failures
+from cdxmill.search.lookup import lookup
 
 from ..material.cdx_files import write_plain
 from ..material.clusters import rows_of, shards_of

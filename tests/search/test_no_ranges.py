@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from cdxmill.commands.lookup import lookup_many
 from cdxmill.options.queries import Query
+from cdxmill.search.lookup import lookup_many
 from cdxmill.stages.zipnum import find_lines
 
 from .conftest import HOSTS, PAGES, Remote, line_of

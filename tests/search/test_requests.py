@@ -10,10 +10,10 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.cluster.reader import open_cluster
-from cdxmill.commands.lookup import lookup, lookup_many
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.zipnum import BlockRef, parse_index_line
 from cdxmill.options.queries import Query
+from cdxmill.search.lookup import lookup, lookup_many
 from cdxmill.search.query import OpenCluster, PreparedQuery
 from cdxmill.storage import patience
 

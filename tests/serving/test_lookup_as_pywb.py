@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.commands.lookup import lookup
 from cdxmill.errors import UsageError
 from cdxmill.options.queries import Query
+from cdxmill.search.lookup import lookup
 from cdxmill.search.query import PreparedQuery
 
 if TYPE_CHECKING:

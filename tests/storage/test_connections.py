@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
-from cdxmill.commands.lookup import lookup_many
 from cdxmill.errors import InputError
 from cdxmill.running.failures import Failures
+from cdxmill.search.lookup import lookup_many
 from cdxmill.storage.location import ask_all, locate
 
 from ..conftest import RunCdxmill

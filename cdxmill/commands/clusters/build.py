@@ -31,7 +31,7 @@ from cdxmill.outputs.names import check_index_names, identity, unique_names
 from cdxmill.outputs.record import link_outputs
 from cdxmill.running.failures import Failures
 from cdxmill.running.resume import fingerprint
-from cdxmill.storage.location import PathOrUrl, join, locate
+from cdxmill.storage.location import Location, PathOrUrl, join, locate
 
 CDX_DIRECTORY = "cdx"
 
@@ -71,7 +71,8 @@ def build(
     start = time.monotonic()
     check_archives(archives)
     check_index_names(archives)
-    locate(place).check_writable()
+    place = locate(place)
+    place.check_writable()
     names = unique_names(archives)
     run = _fingerprint_of(names, index_options, zipnum_options)
     with open_output(place, run, zipnum_options.replace, failures, zipnum_options.points) as output:
@@ -106,35 +107,35 @@ def _index(
     names: Mapping[Input, str], output: Output, options: IndexOptions, failures: Failures
 ) -> IndexSummary:
     """Index what is missing in the directory of indexes. Those of the cluster that is replaced get a second name there."""
-    if output.work != output.place and not locate(output.place).is_remote:
-        cdx, old = Path(output.work, CDX_DIRECTORY), Path(output.place, CDX_DIRECTORY)
+    if output.work != output.place and not output.place.is_remote:
+        cdx, old = (Path(place.local, CDX_DIRECTORY) for place in (output.work, output.place))
         kept = up_to_date(names, old, options.settings())
         link_outputs(old, cdx, [names[archive] for archive in kept if not (cdx / names[archive]).exists()])
     return index_to_directory(names, _indexes(output), replace(options, existing=Rule.RENEW), failures)
 
 
-def _indexes(output: Output) -> str:
+def _indexes(output: Output) -> Location:
     """Where the indexes are: with the cluster. At a URL, where no file has two names, they stay when it is replaced."""
-    return join(output.place if locate(output.place).is_remote else output.work, CDX_DIRECTORY)
+    return (output.place if output.place.is_remote else output.work) / CDX_DIRECTORY
 
 
 def _zipnum(
     names: Mapping[Input, str],
     output: Output,
-    place: PathOrUrl,
+    place: Location,
     run: str,
     options: ZipnumOptions,
     failures: Failures,
 ) -> ClusterSummary:
     cdx = _indexes(output)
-    there = locate(cdx).entries()
+    there = cdx.entries()
     made = [name for name in names.values() if name in there]
     if not made:
         raise InputError(str(place), "no archive can be read, so no cluster was written")
-    inventory = take_inventory([join(cdx, name) for name in made], formats=True)
+    inventory = take_inventory([str(cdx / name) for name in made], formats=True)
     by_size, options = not options.shards, with_shards(options, inventory)
     check_inputs(inventory, options)
-    files = [f"{CDX_DIRECTORY}/{name}" for name in (*made, OUTPUTS, FAILURES) if not locate(cdx).is_remote]
+    files = [f"{CDX_DIRECTORY}/{name}" for name in (*made, OUTPUTS, FAILURES) if not cdx.is_remote]
     archives = _archives_file(names, failures)
     beside = Beside([*files, ARCHIVES] if archives else files, archives)
     summary = write_cluster(inventory, output, place, run, options, failures, beside)

@@ -14,7 +14,7 @@ from cdxmill.errors import CdxmillError
 from cdxmill.formats.lines.capture_fields import stored_fields
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.queries import Query
-from cdxmill.search.open import open_searched
+from cdxmill.search.lookup import open_searched
 from cdxmill.search.query import PreparedQuery
 
 _MOST = 3000

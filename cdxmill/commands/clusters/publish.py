@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import posixpath
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from typing import NamedTuple
@@ -35,7 +34,7 @@ from cdxmill.messages import count, human_bytes, say
 from cdxmill.options.clusters import Publishing
 from cdxmill.running.processes import counted, run_tasks
 from cdxmill.running.progress import Progress
-from cdxmill.storage.location import join, locate, pieces
+from cdxmill.storage.location import Location, locate, pieces
 
 METADATA = "metadata.yaml"
 
@@ -56,14 +55,14 @@ class PublishSummary(NamedTuple):
 
 class _ClusterCopy(NamedTuple):
     shard: Shard
-    source: str
-    target: str
+    source: Location
+    target: Location
 
 
 class _Places(NamedTuple):
     """The contents of cluster.loc and archives.tsv. `shards` is a directory or URL. `archives` is None without such a file."""
 
-    shards: str
+    shards: Location
     archives: bytes | None
 
 
@@ -73,12 +72,12 @@ def publish(asked: Publishing) -> PublishSummary:
     Raises UsageError if the cluster is unfinished and `asked` does not allow that, or if the target has another cluster
     that may not be replaced; InputError if the cluster is corrupt. Nothing is written before these checks.
     """
-    cluster, target = os.fspath(asked.cluster), os.fspath(asked.destination)
-    locate(cluster).check_writable()
-    locate(target).check_writable()
+    cluster, target = locate(os.fspath(asked.cluster)), locate(os.fspath(asked.destination))
+    cluster.check_writable()
+    target.check_writable()
     mend(place_of(target), say)
-    directory = find_directory(cluster)[0].path
-    target = directory if locate(cluster).is_same(locate(target)) else target
+    directory = find_directory(cluster)[0].place
+    target = directory if cluster.is_same(target) else target
     shards = find_shards(directory, asked.unfinished and not is_switched(directory))
     blocks = check_parts(directory, shards)
     copied = _publish(directory, target, shards, asked)
@@ -88,14 +87,14 @@ def publish(asked: Publishing) -> PublishSummary:
     )
 
 
-def _publish(directory: str, target: str, shards: Sequence[Shard], options: Publishing) -> int:
+def _publish(directory: Location, target: Location, shards: Sequence[Shard], options: Publishing) -> int:
     """Write everything besides the title. Returns the number of shards copied."""
     shards_at = directory if options.index_only else target
     places = _Places(
-        locate(options.location or shards_at).absolute(),
+        locate(options.location or shards_at),
         published_index(directory, target, options.archives, say),
     )
-    place, is_same = place_of(target), locate(directory).is_same(locate(target))
+    place, is_same = place_of(target), directory.is_same(target)
     if not is_same:
         _way(directory, target, shards, options)
     with ExitStack() as locks:
@@ -114,24 +113,22 @@ def _publish(directory: str, target: str, shards: Sequence[Shard], options: Publ
         return _copy_and_switch(directory, place, shards, places, options)
 
 
-def _way(directory: str, target: str, shards: Sequence[Shard], options: Publishing) -> Way:
+def _way(directory: Location, target: Location, shards: Sequence[Shard], options: Publishing) -> Way:
     return PublishTarget(target).way(directory, shards, options.index_only, options.replace)
 
 
-def _update_places(target: str, shards: Sequence[Shard], places: _Places) -> None:
+def _update_places(target: Location, shards: Sequence[Shard], places: _Places) -> None:
     """Write cluster.loc and archives.tsv, unless they have this content already."""
-    names, path = [shard.name for shard in shards], join(target, LOCATIONS)
-    if not locate(path).exists() or locate(path).read_bytes() != format_locations(names, places.shards):
+    names, path = [shard.name for shard in shards], target / LOCATIONS
+    if not path.exists() or path.read_bytes() != format_locations(names, places.shards):
         write_locations(target, names, places.shards)
-    path = join(target, ARCHIVES)
-    if places.archives is not None and not (
-        locate(path).exists() and locate(path).read_bytes() == places.archives
-    ):
+    path = target / ARCHIVES
+    if places.archives is not None and not (path.exists() and path.read_bytes() == places.archives):
         write_archive_index(target, places.archives)
 
 
 def _copy_and_switch(
-    cluster: str, place: str, shards: Sequence[Shard], places: _Places, options: Publishing
+    cluster: Location, place: Location, shards: Sequence[Shard], places: _Places, options: Publishing
 ) -> int:
     """Copy the cluster beside the one in `place`, and switch. Shards that this one has already are not copied again."""
     new = new_place(place)
@@ -140,7 +137,7 @@ def _copy_and_switch(
         discard(place)
         there = PublishTarget(new)
     same = {} if options.index_only else PublishTarget(place).present(shards)
-    kept = () if locate(place).properties.has_directories else tuple(same)
+    kept = () if place.properties.has_directories else tuple(same)
     present = there.present(shards)
     _note(new, present)  # before other files get the names of shards that are noted
     for name in same.keys() - present.keys() - set(kept):
@@ -152,19 +149,19 @@ def _copy_and_switch(
     return copied
 
 
-def _link(old: str, new: str, name: str) -> bool:
+def _link(old: Location, new: Location, name: str) -> bool:
     """Give a shard of the old cluster a second name in the new one, if the storage can."""
     with suppress(OSError):  # a file system without hard links
-        if not locate(old).is_remote:
-            (locate(new) / name).remove()
-            os.link(join(old, name), join(new, name))
+        if not old.is_remote:
+            (new / name).remove()
+            os.link((old / name).local, (new / name).local)
             return True
     return False
 
 
 def _copy_all(
-    cluster: str,
-    target: str,
+    cluster: Location,
+    target: Location,
     shards: Sequence[Shard],
     places: _Places,
     options: Publishing,
@@ -180,7 +177,7 @@ def _copy_all(
     _note(target, listed)
     unpublish(target)
     missing = () if options.index_only else [shard for shard in shards if shard.name not in (*present, *kept)]
-    copies = [_ClusterCopy(shard, join(cluster, shard.name), join(target, shard.name)) for shard in missing]
+    copies = [_ClusterCopy(shard, cluster / shard.name, target / shard.name) for shard in missing]
     total = sum(shard.bytes for shard in missing)
     with Progress("copying shards", len(copies), total, options.quiet) as progress:
         for index, digest in run_tasks(_copy, copies, options.processes, progress.tick):
@@ -188,12 +185,12 @@ def _copy_all(
             _note(target, listed)
             progress.advance()
     for name in surplus:
-        (locate(target) / name).remove()
-        (locate(target) / part_of(name)).remove()
+        (target / name).remove()
+        (target / part_of(name)).remove()
     write_index(target, _copied_parts(cluster, target, shards))
     for name in SPLITS:
-        if (locate(cluster) / name).exists():
-            _copy_small(join(cluster, name), join(target, name))
+        if (cluster / name).exists():
+            _copy_small(cluster / name, target / name)
     write_locations(target, [shard.name for shard in shards], places.shards)
     if places.archives is not None:
         write_archive_index(target, places.archives)
@@ -201,8 +198,8 @@ def _copy_all(
     return len(copies)
 
 
-def _note(target: str, present: dict[str, str]) -> None:
-    with (locate(target) / COPIED).write_atomic() as file:
+def _note(target: Location, present: dict[str, str]) -> None:
+    with (target / COPIED).write_atomic() as file:
         file.write(json.dumps(present).encode())
 
 
@@ -210,47 +207,50 @@ def _copy(task: _ClusterCopy) -> str:
     """Copy a shard and return its SHA-256. Raises InputError if it is not the shard of the manifest."""
     digest = hashlib.sha256()
     size = 0
-    with locate(task.target).write_atomic() as file, locate(task.source).open_ranges() as read_at:
+    with task.target.write_atomic() as file, task.source.open_ranges() as read_at:
         for piece in pieces(counted(read_at)):
             digest.update(piece)
             file.write(piece)
             size += len(piece)
         found = digest.hexdigest()
         if size != task.shard.bytes or task.shard.sha256 not in ("", found):
-            raise InputError(task.source, f"its contents do not match {MANIFEST}", "build the cluster again")
+            raise InputError(
+                str(task.source), f"its contents do not match {MANIFEST}", "build the cluster again"
+            )
     return found
 
 
-def _copy_small(source: str, target: str) -> bytes:
-    data = locate(source).read_bytes()
-    with locate(target).write_atomic() as file:
+def _copy_small(source: Location, target: Location) -> bytes:
+    data = source.read_bytes()
+    with target.write_atomic() as file:
         file.write(data)
     return data
 
 
-def _parts(cluster: str, shards: Sequence[Shard]) -> Iterator[bytes]:
-    return ((locate(cluster) / shard.part).read_bytes() for shard in shards)
+def _parts(cluster: Location, shards: Sequence[Shard]) -> Iterator[bytes]:
+    return ((cluster / shard.part).read_bytes() for shard in shards)
 
 
-def _copied_parts(cluster: str, target: str, shards: Sequence[Shard]) -> Iterator[bytes]:
-    return (_copy_small(join(cluster, shard.part), join(target, shard.part)) for shard in shards)
+def _copied_parts(cluster: Location, target: Location, shards: Sequence[Shard]) -> Iterator[bytes]:
+    return (_copy_small(cluster / shard.part, target / shard.part) for shard in shards)
 
 
-def _write_metadata(target: str, title: str | None) -> None:
+def _write_metadata(target: Location, title: str | None) -> None:
     """Write the collection's title, which pywb shows. Without a new title an existing one is kept."""
-    directory, name = posixpath.split(locate(target).absolute())
-    collection = directory if name == COLLECTION_INDEXES else locate(target).absolute()
-    metadata = join(collection, METADATA)
-    if title is None and locate(metadata).exists():
+    collection = locate(target.absolute())
+    if collection.name == COLLECTION_INDEXES:
+        collection = collection.parent
+    metadata = collection / METADATA
+    if title is None and metadata.exists():
         return
-    title = posixpath.basename(collection) if title is None else title
-    with locate(metadata).write_atomic() as file:
+    title = collection.name if title is None else title
+    with metadata.write_atomic() as file:
         text = json.dumps(title, ensure_ascii=False)  # a string of JSON is one of YAML
         file.write(f"title: {text}\n".encode("utf-8", "surrogateescape"))
 
 
-def _finish(cluster: str, target: str) -> None:
+def _finish(cluster: Location, target: Location) -> None:
     """Copy the manifest. Without one the list of copied shards stays: it says that the target is of this cluster."""
-    if (locate(cluster) / MANIFEST).exists():
-        _copy_small(join(cluster, MANIFEST), join(target, MANIFEST))
-        (locate(target) / COPIED).remove()
+    if (cluster / MANIFEST).exists():
+        _copy_small(cluster / MANIFEST, target / MANIFEST)
+        (target / COPIED).remove()

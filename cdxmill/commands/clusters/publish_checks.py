@@ -23,7 +23,7 @@ from cdxmill.formats.clusters.zipnum import (
     shard_name,
 )
 from cdxmill.storage.interface import Entry
-from cdxmill.storage.location import PathOrUrl, join, locate
+from cdxmill.storage.location import Location
 
 _AGAIN = "build the cluster again"
 
@@ -38,15 +38,15 @@ class Shard(NamedTuple):
     blocks: int | None
 
 
-def find_shards(cluster: PathOrUrl, unfinished: bool) -> list[Shard]:
+def find_shards(cluster: Location, unfinished: bool) -> list[Shard]:
     """The shards in the manifest of a cluster, in order. Without one, all shards found if it may be `unfinished`.
 
     Raises UsageError without a manifest, InputError if files are missing or have another size than in the
     manifest.
     """
-    found = locate(cluster).entries()
+    found = cluster.entries()
     if MANIFEST in found:
-        shards = _listed(read_manifest(join(cluster, MANIFEST)))
+        shards = _listed(read_manifest(cluster / MANIFEST))
     elif unfinished:
         shards = _found_shards(found)
     else:
@@ -79,7 +79,7 @@ def _found_shards(found: Mapping[str, Entry]) -> list[Shard]:
     return [Shard(name, part, found[name].size if name in found else 0, "", None) for name, part in names]
 
 
-def check_parts(cluster: PathOrUrl, shards: Sequence[Shard]) -> int:
+def check_parts(cluster: Location, shards: Sequence[Shard]) -> int:
     """The number of blocks of all shards.
 
     Raises InputError if the blocks of a part do not fill its shard without gaps, or if the keys of all parts are
@@ -87,14 +87,15 @@ def check_parts(cluster: PathOrUrl, shards: Sequence[Shard]) -> int:
     """
     last, blocks = b"", 0
     for shard in shards:
-        lines = (locate(cluster) / shard.part).read_bytes().split(b"\n")
+        part = cluster / shard.part
+        lines = part.read_bytes().split(b"\n")
         reason = None if not lines.pop() else "the last line is truncated"
         end = 0
         for number, line in enumerate(lines, 1):
             try:
                 block = parse_index_line(line)
             except ValueError as error:
-                raise InputError(join(cluster, shard.part), f"line {number}: {error}", _AGAIN) from None
+                raise InputError(str(part), f"line {number}: {error}", _AGAIN) from None
             if line.count(b"\t") != 3:
                 reason = reason or f"line {number}: expected 4 columns"
             reason = reason or _wrong(block, shard, end, last, number)
@@ -104,7 +105,7 @@ def check_parts(cluster: PathOrUrl, shards: Sequence[Shard]) -> int:
         if shard.blocks is not None and len(lines) != shard.blocks:
             reason = reason or f"it has {len(lines)} lines, but {MANIFEST} has {shard.blocks} blocks"
         if reason is not None:
-            raise InputError(join(cluster, shard.part), reason, _AGAIN)
+            raise InputError(str(part), reason, _AGAIN)
         blocks += len(lines)
     return blocks
 
@@ -114,11 +115,9 @@ def _wrong(block: BlockRef, shard: Shard, end: int, last: bytes, number: int) ->
         return f"line {number}: out of order"
     if block.shard != shard.name.encode():
         return f"line {number}: not a block of {shard.name}"
-    return (
-        None
-        if block.offset == end
-        else f"line {number}: the block does not start where the previous one ends"
-    )
+    if block.offset != end:
+        return f"line {number}: the block does not start where the previous one ends"
+    return None
 
 
 class Way(Enum):
@@ -132,9 +131,9 @@ class Way(Enum):
 class PublishTarget:
     """What the target has: `known` are the shards that earlier runs copied, finished or not, with their SHA-256."""
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: Location) -> None:
         self.target = target
-        self.found = locate(target).entries()
+        self.found = target.entries()
         self.known = _known(target, self.found)
 
     def present(self, shards: Sequence[Shard]) -> dict[str, str]:
@@ -151,7 +150,7 @@ class PublishTarget:
         kept = self.present(shards) if index_only else {shard.name for shard in shards}
         return sorted(self.known.keys() - kept)
 
-    def way(self, source: str, shards: Sequence[Shard], index_only: bool, replace: bool) -> Way:
+    def way(self, source: Location, shards: Sequence[Shard], index_only: bool, replace: bool) -> Way:
         """How the cluster `source` gets there. Raises UsageError if it may not."""
         if index_only and not replace and (others := self.found.keys() & self.surplus(shards, True)):
             raise UsageError(
@@ -175,19 +174,21 @@ class PublishTarget:
             )
         return Way.THERE
 
-    def _way_to_finished(self, source: str, shards: Sequence[Shard], index_only: bool, replace: bool) -> Way:
-        if self._manifest_of(source) == (locate(self.target) / MANIFEST).read_bytes():
+    def _way_to_finished(
+        self, source: Location, shards: Sequence[Shard], index_only: bool, replace: bool
+    ) -> Way:
+        if self._manifest_of(source) == (self.target / MANIFEST).read_bytes():
             return Way.NOTHING if self._is_whole(source, shards, index_only) else Way.THERE
         if not replace:
             raise UsageError(f"{self.target}: already has another cluster; {REPLACE}")
         check_replaceable(place_of(self.target))
         return Way.BESIDE
 
-    def _manifest_of(self, source: str) -> bytes | None:
-        return (locate(source) / MANIFEST).read_bytes() if MANIFEST in locate(source).entries() else None
+    def _manifest_of(self, source: Location) -> bytes | None:
+        return (source / MANIFEST).read_bytes() if MANIFEST in source.entries() else None
 
-    def _is_whole(self, source: str, shards: Sequence[Shard], index_only: bool) -> bool:
-        parts = locate(source).entries()
+    def _is_whole(self, source: Location, shards: Sequence[Shard], index_only: bool) -> bool:
+        parts = source.entries()
         return (
             all(name in self.found for name in BESIDE)
             and all(self._has(shard.part, parts[shard.part].size) for shard in shards)
@@ -207,13 +208,11 @@ class PublishTarget:
         return name in self.found and self.found[name].size == size
 
 
-def _known(target: str, found: Mapping[str, Entry]) -> dict[str, str]:
+def _known(target: Location, found: Mapping[str, Entry]) -> dict[str, str]:
     with suppress(InputError, ValueError):
         if MANIFEST in found:
-            return {shard.name: shard.sha256 for shard in read_manifest(join(target, MANIFEST)).shards}
+            return {shard.name: shard.sha256 for shard in read_manifest(target / MANIFEST).shards}
         if COPIED in found:
-            return {
-                str(name): str(digest)
-                for name, digest in json.loads((locate(target) / COPIED).read_bytes()).items()
-            }
+            noted = json.loads((target / COPIED).read_bytes())
+            return {str(name): str(digest) for name, digest in noted.items()}
     return {}

@@ -15,17 +15,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
 
-from cdxmill.checks.claims import ClusterFiles
-from cdxmill.cluster.archive_index import cluster_directory
 from cdxmill.cluster.find import find_index
 from cdxmill.commands.clusters.next_step import example_page
 from cdxmill.errors import InputError, StoppedError, UsageError
-from cdxmill.formats.clusters.zipnum import ARCHIVES, parse_path_index
+from cdxmill.formats.clusters.zipnum import ARCHIVES, SHARD, parse_path_index
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.messages import count, say
 from cdxmill.options.clusters import Serving
 from cdxmill.storage.local import make_directory, write_atomic
-from cdxmill.storage.location import join, locate
+from cdxmill.storage.location import Location, locate
 from cdxmill.version import install_extra
 
 COLLECTION = "web"
@@ -81,10 +79,12 @@ def pywb_config(asked: Serving) -> str:
             f"{cluster}: pywb reads the index of a local cluster only; download the cluster, or from s3 its"
             f" index alone: cdxmill publish --index-only {cluster} DIRECTORY"
         )
+    index = find_index(locate(cluster))
+    directory = locate(index.parent.absolute())
     collection: dict[str, object] = {
-        "index": _index(cluster),
-        "archive_paths": [archive_path(cluster, asked.archives)],
-        "metadata": {"title": asked.title or _title(cluster)},
+        "index": _index_settings(index, directory),
+        "archive_paths": [_archive_path(directory, asked.archives)],
+        "metadata": {"title": asked.title or directory.name},
     }
     settings = {"enable_auto_colls": False, "collections": {COLLECTION: collection}}
     return f"# Written by cdxmill serve for pywb: wayback -d DIRECTORY\n{_yaml(settings)}\n"
@@ -99,40 +99,36 @@ def _yaml(settings: dict[str, object]) -> str:
     return _SPECIAL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def _index(cluster: str) -> dict[str, object]:
+def _index_settings(index: Location, directory: Location) -> dict[str, object]:
     """The index of a cluster. Shards beside it are used there, as by cdxmill: cluster.loc may name their old place."""
-    files = ClusterFiles(cluster)
-    index: dict[str, object] = {"type": "zipnum", "path": locate(find_index(cluster)).absolute()}
-    if files.shards:
-        directory = locate(files.directory).absolute().replace("\\", "\\\\")
-        index["shard_index_loc"] = {"match": "^.*", "replace": join(directory, "")}
-    return index
+    settings: dict[str, object] = {"type": "zipnum", "path": index.absolute()}
+    if any(map(SHARD.fullmatch, directory.entries())):
+        place = str(directory / "").replace("\\", "\\\\")
+        settings["shard_index_loc"] = {"match": "^.*", "replace": place}
+    return settings
 
 
-def archive_path(cluster: str, archives: str | None) -> str:
+def _archive_path(directory: Location, named: str | None) -> str:
     """Where pywb finds the archives: a path index, or a directory or URL prefix that ends with a slash.
 
     Raises UsageError if there is no such place, or none is known.
     """
-    if archives is None:
-        archives = join(cluster_directory(cluster), ARCHIVES)
-        if not Path(archives).exists():
-            raise UsageError(
-                f"{cluster}: has no {ARCHIVES}; use --archives LOCATION to say where the archives are"
-            )
-    ArchiveStore(archives).close()
-    if locate(archives).is_remote:
-        return join(archives, "")
-    place = locate(archives).absolute()
-    if not Path(place).is_file():
-        return join(place, "")
+    archives = directory / ARCHIVES if named is None else locate(named)
+    if named is None and not archives.exists():
+        raise UsageError(
+            f"{directory}: has no {ARCHIVES}; use --archives LOCATION to say where the archives are"
+        )
+    ArchiveStore(str(archives)).close()
+    place = locate(archives.absolute())
+    if place.directory is None or not place.directory.is_file():
+        return str(place / "")
     _note_unreadable(place)
-    return place
+    return str(place)
 
 
-def _note_unreadable(path_index: str) -> None:
+def _note_unreadable(path_index: Location) -> None:
     """Say how many of the listed archives pywb cannot read."""
-    rows = parse_path_index(locate(path_index).read_bytes())
+    rows = parse_path_index(path_index.read_bytes())
     unreadable = sum(all(map(_is_unreadable, places)) for _, places in rows)
     if unreadable:
         say(
@@ -144,11 +140,6 @@ def _note_unreadable(path_index: str) -> None:
 def _is_unreadable(place: str) -> bool:
     is_in_wacz = ".wacz/" in place.lower() and not Path(place).exists()
     return is_in_wacz or place.startswith("hdfs:") or place.endswith(".zst")
-
-
-def _title(cluster: str) -> str:
-    """The name of the cluster's directory."""
-    return Path(locate(cluster_directory(cluster)).absolute()).name
 
 
 def find_wayback() -> str:

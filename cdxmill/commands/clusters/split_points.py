@@ -7,8 +7,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from cdxmill.cluster.find import find_index
-from cdxmill.cluster.reader import open_cluster
-from cdxmill.cluster.write import manifest_beside
+from cdxmill.cluster.reader import manifest_beside, open_cluster
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.manifest import Manifest
 from cdxmill.formats.clusters.zipnum import BlockRef
@@ -16,7 +15,7 @@ from cdxmill.messages import count
 from cdxmill.stages.lines.line_lists import split_lines
 from cdxmill.stages.lines.pick_splits import MARKS_PER_SHARD, mark_blocks, pick_marks
 from cdxmill.stages.zipnum.secondary_index import BlockSequence
-from cdxmill.storage.location import locate, pieces
+from cdxmill.storage.location import Location, locate, pieces
 
 _EVEN = 8
 """With this number of blocks per shard, the largest shard has at most about 1/8 more lines than the mean."""
@@ -45,16 +44,13 @@ def points_of_cluster(cluster: str, shards: int) -> SplitPoints:
 
     Raises UsageError if there is no cluster, InputError if its index is missing or corrupt.
     """
-    path = find_index(cluster)
-    with locate(path).open_ranges() as read_at:
-        blocks = _blocks(path, pieces(read_at))
-        found = mark_blocks(blocks, _last_blocks(_manifest(path)), 2 * shards * MARKS_PER_SHARD)
+    index = find_index(locate(cluster))
+    manifest = manifest_beside(index.parent)  # the index alone is enough, too
+    with index.open_ranges() as read_at:
+        found = mark_blocks(
+            _blocks(index, pieces(read_at)), _last_blocks(manifest), 2 * shards * MARKS_PER_SHARD
+        )
     return SplitPoints(pick_marks(found, shards), shards, found.blocks)
-
-
-def _manifest(index: str) -> Manifest | None:
-    """A valid cluster.json beside the index; without one, the index alone is enough."""
-    return manifest_beside(index.rpartition("/")[0] or ("/" if index.startswith("/") else "."))
 
 
 def _last_blocks(manifest: Manifest | None) -> dict[bytes, float]:
@@ -69,28 +65,23 @@ def _last_blocks(manifest: Manifest | None) -> dict[bytes, float]:
     }
 
 
-def _blocks(path: str, texts: Iterator[bytes]) -> Iterator[BlockRef]:
+def _blocks(index: Location, texts: Iterator[bytes]) -> Iterator[BlockRef]:
     """The blocks of an index. Raises InputError if it is corrupt, truncated or out of order."""
-    sequence, text = BlockSequence(), _WithLineEnd(path, texts)
-    for number, line in enumerate(chain.from_iterable(split_lines(text)), 1):
+    sequence = BlockSequence()
+    for number, line in enumerate(chain.from_iterable(split_lines(_whole(index, texts))), 1):
         try:
             yield sequence.take(line)
         except ValueError as error:
-            raise InputError(path, f"line {number}: {error}", _MORE) from None
-    with open_cluster(path) as cluster:
+            raise InputError(str(index), f"line {number}: {error}", _MORE) from None
+    with open_cluster(index) as cluster:
         cluster.check_last(sequence.last)
 
 
-class _WithLineEnd:
-    """Passes the pieces of an index on. Raises InputError after the last one if it does not end with LF."""
-
-    def __init__(self, path: str, texts: Iterator[bytes]) -> None:
-        self._path, self._texts = path, texts
-
-    def __iter__(self) -> Iterator[bytes]:
-        last = b"\n"
-        for text in self._texts:
-            last = text[-1:]
-            yield text
-        if last != b"\n":
-            raise InputError(self._path, "is truncated: its last line has no line end", _MORE)
+def _whole(index: Location, texts: Iterator[bytes]) -> Iterator[bytes]:
+    """The pieces of an index. Raises InputError after the last one if it does not end with LF."""
+    last = b"\n"
+    for text in texts:
+        last = text[-1:]
+        yield text
+    if last != b"\n":
+        raise InputError(str(index), "is truncated: its last line has no line end", _MORE)

@@ -37,12 +37,14 @@ from cdxmill.messages import count, human_bytes
 from cdxmill.options.clusters import Verifying
 from cdxmill.options.option import optional_path, required_paths
 from cdxmill.running.failures import Failure, Failures
+from cdxmill.storage.location import locate
 
 
 class Verified(NamedTuple):
     """What the cluster contains, and what was checked.
+    from cdxmill.storage.location import locate
 
-    `exact`: every byte was compared with cluster.json. `compared`: the lines were compared with the input files.
+        `exact`: every byte was compared with cluster.json. `compared`: the lines were compared with the input files.
     """
 
     shards: int
@@ -76,7 +78,7 @@ def verify(asked: Verifying, failures: Failures) -> Verified:
     """
     inputs = None if asked.against is None else find_cdx_files(required_paths(asked.against), failures)
     run = VerifyRun(asked.processes, failures, asked.quiet)
-    files = ClusterFiles(os.fspath(asked.cluster), asked.shard_index_loc)
+    files = ClusterFiles(locate(os.fspath(asked.cluster)), asked.shard_index_loc)
     archives = _archives_of(files, asked)
     claims = read_claims(files, run.report)
     shards = read_shards(shard_tasks(files, claims), run)

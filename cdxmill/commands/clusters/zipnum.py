@@ -41,7 +41,7 @@ from cdxmill.running.resume import WorkDirectory, fingerprint
 from cdxmill.stages.lines.cdx_text import name_of
 from cdxmill.stages.lines.pick_splits import Sample, merge_samples
 from cdxmill.stages.lines.sort_lines import Run, cut_runs
-from cdxmill.storage.location import PathOrUrl, join, locate
+from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.tasks.sampling import (
     SAMPLES_PER_SHARD,
     group_sources,
@@ -135,7 +135,7 @@ class Make(Protocol):
     """
 
     def __call__(
-        self, inventory: Inventory, directory: PathOrUrl, options: ZipnumOptions, failures: Failures, /
+        self, inventory: Inventory, directory: Location, options: ZipnumOptions, failures: Failures, /
     ) -> Made:
         """Write the shards. Raises StoppedError."""
 
@@ -180,7 +180,8 @@ def build_cluster(
     """
     if not paths:
         raise UsageError("no CDX files found; check the paths")
-    locate(place).check_writable()
+    place = locate(place)
+    place.check_writable()
     inventory = take_inventory(paths, formats=True)
     by_size, options = not options.shards, with_shards(options, inventory)
     check_inputs(inventory, options)
@@ -213,7 +214,7 @@ def summary_of(finished: RunRecord) -> ClusterSummary:
 def write_cluster(
     inventory: Inventory,
     output: Output,
-    place: PathOrUrl,
+    place: Location,
     run: str,
     options: ZipnumOptions,
     failures: Failures,
@@ -226,10 +227,10 @@ def write_cluster(
     unpublish(output.work)
     states = [source.state() for source in inventory.sources]
     job = fingerprint(states, options.settings())
-    work = WorkDirectory(join(output.work, WORK), job, output.clear)
+    work = WorkDirectory(output.work / WORK, job, output.clear)
     output.start(options.shards)
     if options.make is None:
-        made = _make(inventory, Path(output.work), work, options, failures)
+        made = _make(inventory, output.work, work, options, failures)
     else:
         made = options.make(inventory, output.work, options, failures)
     _check_made(made, inventory, str(place))
@@ -237,7 +238,7 @@ def write_cluster(
     if beside.archives:
         write_archive_index(output.work, beside.archives)
     output.record(run, list(map(int, summary[:5])), beside.files)
-    location = options.location or str(place)
+    location = locate(options.location or place)
     write_cluster_files(
         output.work, made.shards, made.points, options.compressor, options.block_lines, location
     )
@@ -246,7 +247,7 @@ def write_cluster(
 
 
 def _make(
-    inventory: Inventory, directory: Path, work: WorkDirectory, options: ZipnumOptions, failures: Failures
+    inventory: Inventory, directory: Location, work: WorkDirectory, options: ZipnumOptions, failures: Failures
 ) -> Made:
     """Make the shards in processes of this machine."""
     done = _sort(inventory, work, options, failures)
@@ -355,7 +356,7 @@ def _split_points(
 
 
 def _write_shards(
-    directory: Path,
+    directory: Location,
     work: WorkDirectory,
     runs: Sequence[Run],
     points: Sequence[bytes],

@@ -41,7 +41,7 @@ from cdxmill.running.lock import RENEWED, hold, hold_remote
 from cdxmill.running.processes import RateLimit, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WorkDirectory, fingerprint
-from cdxmill.search.open import STDIN
+from cdxmill.search.lookup import STDIN
 from cdxmill.search.sources import state_of
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.scratch import temporary_directory

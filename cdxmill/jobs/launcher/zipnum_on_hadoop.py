@@ -25,7 +25,7 @@ from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
 from cdxmill.jobs.nodes.run_task import SPLITS
 from cdxmill.jobs.nodes.zipnum import REPORT, ReducerReport, read_reports, report_name
 from cdxmill.messages import say
-from cdxmill.storage.location import locate
+from cdxmill.storage.location import Location, locate
 
 _ALWAYS_OWN = (f"{REPORT}*", ".cdx-*.tmp", ".part-*.tmp", "_temporary", "_SUCCESS", MARK)
 _OWN_BESIDE_REPORTS = ("splits.*", INDEX, SUMMARY, LOCATIONS)
@@ -102,10 +102,8 @@ class ClusterOnHadoop:
             cluster.get(["part-*", f"{REPORT}*"], directory)
             reports = read_reports(directory, build.shards, build.compressor, self.url)
             entries = [report.shard for report in reports]
-            location = build.location or self.url
-            write_cluster_files(
-                directory, entries, self._points, build.compressor, build.block_lines, location
-            )
+            there, location = locate(directory), locate(build.location or self.url)
+            write_cluster_files(there, entries, self._points, build.compressor, build.block_lines, location)
             cluster.put(
                 [directory / name for name in (INDEX, SUMMARY, LOCATIONS, "splits.txt", "splits.seq")]
             )
@@ -174,7 +172,7 @@ def building_place(url: str, replace: bool) -> str:
         return url
     check_replaceable(place)
     new = new_place(place)
-    return new if locate(new).is_remote else Path(new).as_uri()
+    return str(new) if new.is_remote else Path(new.local).as_uri()
 
 
 def mark_place(place: str, url: str) -> None:
@@ -205,7 +203,8 @@ def _can_switch(url: str) -> bool:
     return True
 
 
-def _place_of(url: str) -> str:
+def _place_of(url: str) -> Location:
     """The URL, or the path of a directory that all machines share; only if it is a link, where that leads."""
-    place = locate(url).absolute()
-    return place if locate(place).is_remote or not Path(place).is_symlink() else str(Path(place).resolve())
+    place = locate(locate(url).absolute())
+    is_link = place.directory is not None and place.directory.is_symlink()
+    return locate(Path(place.local).resolve()) if is_link else place

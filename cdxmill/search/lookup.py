@@ -1,0 +1,112 @@
+"""URLs are looked up in what a user named: a cluster, or one CDX file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from cdxmill.cluster.find import Rule, is_crawl, is_index_file
+from cdxmill.cluster.reader import open_cluster
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.lines.cdx_lines import CDX_NAME
+from cdxmill.formats.lines.lookup_query import KeyRange
+from cdxmill.options.queries import Query
+from cdxmill.search.many import Answer, answer_many
+from cdxmill.search.query import OpenCluster, PreparedQuery
+from cdxmill.storage.location import Location, PathOrUrl, locate
+
+Skip = Callable[[InputError], None]
+STDIN = "-"
+LAYOUT = ".layout"
+"""The ending of the file beside a prefix B-tree with its layout, unless that is `capture`."""
+ARCHIVES = ".archives.gz"
+"""Ending of the side file of a prefix B-tree: the names of the archives, one per line, gzipped."""
+_TREE = ".tree"
+
+
+def lookup(
+    cluster: PathOrUrl,
+    url: str,
+    query: Query = Query(),  # noqa: B008 - nobody changes it
+    skip: Skip | None = None,
+) -> Iterator[bytes]:
+    """The lines of `url` in a cluster or CDX file, without line ends, as pywb's CDX server would answer it.
+
+    Raises UsageError if the query is invalid or no cluster exists there. Raises InputError if the cluster cannot
+    be read or is corrupt. The answer is never silently incomplete. If a line cannot be parsed, `skip` is called and
+    the line is skipped; without `skip`, InputError is raised.
+    """
+    prepared = PreparedQuery(query, skip)
+    keys = prepared.keys(url)
+    with open_searched(cluster, query.shard_index_loc, keys) as opened:
+        for lines in prepared.answer(opened, keys):
+            yield from lines
+
+
+def lookup_many(
+    cluster: PathOrUrl,
+    urls: Iterable[str],
+    query: Query = Query(),  # noqa: B008 - nobody changes it
+    skip: Skip | None = None,
+) -> Iterator[Answer]:
+    """The answers for `urls`, in their order. An invalid URL gets an error in place of lines.
+
+    Raises UsageError and InputError like `lookup`.
+    """
+    prepared = PreparedQuery(query, skip)
+    with open_searched(cluster, query.shard_index_loc) as opened:
+        yield from answer_many(opened, prepared, urls)
+
+
+@contextmanager
+def open_searched(
+    path: PathOrUrl, rule: Rule | None = None, keys: KeyRange | None = None
+) -> Iterator[OpenCluster]:
+    """Open the cluster or CDX file at a path or URL. If all questions are about the range `keys`, give it.
+
+    Raises UsageError if there is no cluster, InputError if it cannot be read or is corrupt, also inside the `with`.
+    """
+    place = locate(path)
+    if not is_cdx_file(place):
+        with open_cluster(place, rule) as reader:
+            yield OpenCluster.of(reader)
+        return
+    if rule is not None:
+        raise UsageError(f"{path}: --shard-index-loc needs a cluster, and this is a CDX file")
+    from cdxmill.search.cdx_file import open_cdx_file  # most questions are about clusters
+
+    with open_cdx_file(place, keys) as file:
+        yield OpenCluster.of(file)
+
+
+def is_cdx_file(place: Location) -> bool:
+    """Whether it is a CDX file and not a cluster: by the ending of a URL; for a path, if it is no directory.
+
+    Raises InputError if the storage gives no answer.
+    """
+    found = None if place.is_remote else place.status()
+    if found is None:
+        return CDX_NAME.search(place.text) is not None
+    return not found.is_directory and not is_index_file(place)
+
+
+def is_prefix_index(path: str) -> bool:
+    """Whether a path or URL names a prefix B-tree of captures: its side file exists, or a URL ends in .tree."""
+    return path.endswith(_TREE) if locate(path).is_remote else locate(f"{path}{ARCHIVES}").exists()
+
+
+def is_one_cluster(text: str) -> bool:
+    """Whether `text` is the path or URL of one cluster or CDX file: no name of a crawl, not several, not -."""
+    return names_in(text) == [text] and not (is_named_crawl(text) or text == STDIN or is_prefix_index(text))
+
+
+def names_in(text: str) -> list[str]:
+    """The names of what is searched: `text` itself if it exists, else its parts between commas."""
+    place = locate(text)
+    is_one = not place.is_remote and place.exists()
+    return [text] if is_one else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def is_named_crawl(name: str) -> bool:
+    """Whether it is the name of a crawl, and no path of that name exists."""
+    return is_crawl(name) and not locate(name).exists()
