@@ -200,6 +200,16 @@ def test_the_configuration_is_written_but_never_overwritten(
     assert config["collections"]["web"]["archive_paths"] == [f"{served.parent}/"]
 
 
+def test_the_url_of_a_file_is_its_path(served: Path, tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    done = run_cdxmill("serve", served.as_uri(), "--config-only", tmp_path)
+    assert done.returncode == 0, done.stderr
+    web = yaml.safe_load((tmp_path / "config.yaml").read_text())["collections"]["web"]
+    assert (web["index"]["path"], web["archive_paths"]) == (
+        f"{served}/cluster.idx",
+        [f"{served}/archives.tsv"],
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
