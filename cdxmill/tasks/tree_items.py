@@ -282,8 +282,7 @@ class TreeSource(NamedTuple):
     def lists(self) -> Iterator[list[bytes]]:
         """Its lines, checked to be sorted, in lists. CDX lines are checked, too. Raises InputError."""
         pieces = self.pieces if self.has_pointers else cdx_text.checked(self.pieces)
-        with_errors = _with_errors(self.label, split_lines(pieces))
-        return in_order(self.label, with_errors)
+        return in_order(self.label, _with_errors(self.label, split_lines(pieces)))
 
     def texts(self) -> Iterator[bytes]:
         """Its text in pieces that end with a line. Raises InputError."""

@@ -90,7 +90,9 @@ def stored_fields(line: bytes) -> Fields:
     if len(parts) == 3 and parts[2].startswith(b"{"):
         found = parse_object(parts[2])
         fields: Fields = {"urlkey": _text(parts[0]), "timestamp": _text(parts[1])}
-        fields.update(found if ALSO.keys().isdisjoint(found) else _renamed(found))
+        if not ALSO.keys().isdisjoint(found):
+            found = {ALSO.get(name, name): value for name, value in found.items()}
+        fields.update(found)
         return fields
     values = _text(line).split(" ")
     if len(values) not in COLUMNS:
@@ -108,10 +110,6 @@ def is_cdxj(line: bytes) -> bool:
     """
     parts = line.split(b" ", 2)
     return len(parts) == 3 and parts[2].startswith(b"{")
-
-
-def _renamed(found: Fields) -> Fields:
-    return {ALSO.get(name, name): value for name, value in found.items()}
 
 
 def _text(line: bytes) -> str:

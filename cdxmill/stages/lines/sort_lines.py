@@ -3,8 +3,8 @@
     block...   4-byte length (little endian), zstd data: about 64 KiB of lines, each with its LF
     footer     zstd data: `<position of a block> <its first line>` for each block, joined by LF
 
-So a range of lines can be read without the rest of the run. If the input itself is sorted, the file
-on scratch space has only the footer, and its positions are those of sorted_file.py.
+So a range of lines can be read without the rest of the run. If the input itself is sorted, the file on scratch space
+has only the footer, and its positions are those of sorted_input.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from itertools import chain
+from itertools import chain, count
 from typing import IO, NamedTuple
 
 from cdxmill.errors import StoppedError
@@ -78,16 +78,16 @@ def write_run(file: IO[bytes], name: str, texts: Iterable[TextBlock]) -> Run:
     """Write sorted, distinct lines to `file` as the run `name`."""
     pack = _packer()
     firsts: list[tuple[int, bytes]] = []
-    offset = count = 0
+    offset = written = 0
     for lines, text in texts:
-        count += lines
+        written += lines
         with memoryview(text) as view:
             for start, end in _blocks(text):
                 data = pack(view[start:end])
                 firsts.append((offset, bytes(view[start : text.index(b"\n", start)])))
                 file.write(len(data).to_bytes(4, "little") + data)
                 offset += 4 + len(data)
-    return Run(name, offset, offset + _write_footer(file, firsts), count, 0, offset)
+    return Run(name, offset, offset + _write_footer(file, firsts), written, 0, offset)
 
 
 def _blocks(text: bytes | bytearray) -> Iterator[tuple[int, int]]:
@@ -196,11 +196,11 @@ class LineSorter:
     """
 
     def __init__(self, create: Create, name: str, chunk: int = CHUNK) -> None:
-        self._create, self._name, self._chunk = create, name, chunk
+        self._create, self._chunk = create, chunk
+        self._names = (f"{name}-{number:05d}.run" for number in count())
         self._lines: list[bytes] = []
         self._size = 0
         self._mark = (0, 0, 0)
-        self._written = 0
         self.runs: list[Run] = []
 
     def begin(self) -> None:
@@ -221,7 +221,7 @@ class LineSorter:
 
     def adopt(self, source: str, seek_points: SeekPoints) -> None:
         """Take the sorted file at the path `source` as a run."""
-        name = self._next_name()
+        name = next(self._names)
         with self._create(name) as file:
             self.runs.append(write_seek_points(file, name, source, seek_points))
 
@@ -231,7 +231,7 @@ class LineSorter:
         texts = iter(start)
         first = next(texts, None)
         if first is not None:
-            name = self._next_name()
+            name = next(self._names)
             with self._create(name) as file:
                 self.runs.append(write_run(file, name, chain((first,), texts)))
         return start.rest()
@@ -260,14 +260,10 @@ class LineSorter:
     def _spill(self, lines: list[bytes], place: int) -> None:
         lines = sort_captures(lines)
         if lines:
-            name, kept = self._next_name(), distinct(lines)
+            name, kept = next(self._names), distinct(lines)
             with self._create(name) as file:
                 run = write_run(file, name, cut_blocks([kept], JOINED))
             self.runs.insert(place, run._replace(duplicates=len(lines) - len(kept)))
-
-    def _next_name(self) -> str:
-        self._written += 1
-        return f"{self._name}-{self._written - 1:05d}.run"
 
 
 def sort_captures(lines: list[bytes]) -> list[bytes]:

@@ -1,11 +1,9 @@
 """Inputs that are already sorted: their lines need not become objects, and large gzip files need not be spilled.
 
-Most CDX files are sorted, but only gzip files of small members can be read again from any place (sorted_file.py).
-The others are written to scratch space as they are, as far as they are in order. With the compiled module, this one
-needs nothing but Python, so that it runs on any node of a Hadoop cluster.
-
-A position in such a file is one number: the offset of a gzip member times SPAN, plus the number of bytes
-of the member's content before the position.
+Most CDX files are sorted, but only gzip files of small members can be read again from any position: the offset of a
+member times SPAN, plus the number of bytes of its content before the position. The others are written to scratch space
+as they are, as far as they are in order. With the compiled module, that needs nothing but Python, so that it runs on any
+node of a Hadoop cluster.
 """
 
 from __future__ import annotations
@@ -60,14 +58,10 @@ class SortedStart:
         return chain(self._held, self._pieces)
 
     def _whole_lines(self) -> bytes:
-        last = self._held.pop()
-        end = last.rfind(b"\n") + 1
-        if not end:
-            self._held.append(last)
-            return b""
-        text = b"".join((*self._held, memoryview(last)[:end]))
-        self._held = [last[end:]] if end < len(last) else []
-        return text
+        text = b"".join(self._held)
+        end = text.rfind(b"\n") + 1
+        self._held = [text[end:]] if end < len(text) else []
+        return text[:end]
 
     def _block(self, text: bytes, lines: int) -> TextBlock:
         count, self._lines = lines - self._lines, lines
