@@ -356,7 +356,7 @@ def epoch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-@pytest.mark.parametrize("pattern", [".work/plan-*.run", ".work/unit-000003.json", ".out-*.tmp", "out-00000.tsv",
+@pytest.mark.parametrize("pattern", [".work", ".work/unit-000003.json", ".out-*.tmp", "out-00000.tsv",
                                      "out-00002.warc.gz", "out-00004.cdxj"])  # fmt: skip
 def test_a_killed_copy_is_completed_by_the_same_command(
     pattern: str, source: Path, tmp_path: Path, run_cdxmill: RunCdxmill, epoch: None

@@ -34,9 +34,9 @@ from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import RunTasks, run_tasks
 from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions, parse_record_types
 from cdxmill.stages.captures.index_archive import LINE_FORMATS, Findings, index_archive
-from cdxmill.stages.lines.line_lists import distinct, write_gzip_lines, write_lines
-from cdxmill.stages.lines.merge_lines import merge_runs
-from cdxmill.stages.lines.sort_lines import LineSorter, Run, sort_captures
+from cdxmill.stages.lines.line_lists import write_gzip_lines, write_lines
+from cdxmill.stages.lines.merge_lines import merge_runs, sorted_lists
+from cdxmill.stages.lines.sort_lines import LineSorter, Run
 from cdxmill.storage.location import Location, PathOrUrl, locate, output_file
 from cdxmill.storage.scratch import Scratch, temporary_directory
 
@@ -97,18 +97,11 @@ def index_one(task: IndexTask) -> IndexedArchive:
     else:
         if error is None:
             with output.writing(lambda: failures) as file:
-                write_gzip_lines(with_header(line_format, sorted_lists(sorter, scratch)), file)
+                lists = sorted_lists(sorter, scratch.create, scratch.reader)
+                write_gzip_lines(with_header(line_format, lists), file)
         output.finish(failures)
     size = output.size or (task.archive.location.size() if error is None else 0)
     return IndexedArchive(size, findings.captures, failures, findings.notes, runs)
-
-
-def sorted_lists(sorter: LineSorter, scratch: Scratch) -> Iterator[list[bytes]]:
-    """The lines of a sorter, sorted and distinct."""
-    if sorter.runs:
-        return merge_runs(sorter.finish(), scratch.create, scratch.reader)
-    lines = distinct(sort_captures(sorter.take()))
-    return iter((lines,) if lines else ())
 
 
 def with_header(line_format: str, lists: Iterable[list[bytes]]) -> Iterator[list[bytes]]:

@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import IO, NamedTuple
 
 from cdxmill.capture import Damage, Note
-from cdxmill.commands.per_archive.index import sorted_lists
 from cdxmill.commands.per_archive.task import (
     KEPT_AS,
     ArchiveTask,
@@ -36,6 +35,7 @@ from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.index_archive import CaptureLines, Findings, read_packed
 from cdxmill.stages.captures.make_captures import make_captures
 from cdxmill.stages.lines.line_lists import write_gzip_lines
+from cdxmill.stages.lines.merge_lines import sorted_lists
 from cdxmill.stages.lines.sort_lines import LineSorter
 from cdxmill.stages.records.pack_contents import (
     GzipPacker,
@@ -209,7 +209,7 @@ class _Copy:
         new = Input(task.output, task.filename, task.output.text)
         index = ArchiveTask(new, task.index, task.directory, task.scratch, _INDEX)
         with OneOutput(index).writing(list) as file:
-            write_gzip_lines(sorted_lists(self._sorter, self._scratch), file)
+            write_gzip_lines(sorted_lists(self._sorter, self._scratch.create, self._scratch.reader), file)
 
     def failures(self, error: InputError | None = None) -> list[Failure]:
         """What was found so far. `error` is why the archive cannot be read."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
-from cdxmill.commands.per_archive.index import sorted_lists
 from cdxmill.commands.per_archive.task import (
     ArchiveTask,
     OneOutput,
@@ -26,6 +25,7 @@ from cdxmill.outputs.names import identity
 from cdxmill.outputs.offset_tables import read_table
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines, write_lines
+from cdxmill.stages.lines.merge_lines import sorted_lists
 from cdxmill.stages.lines.move_lines import LineMover, Names, TableNames
 from cdxmill.stages.lines.sort_lines import LineSorter
 from cdxmill.storage.location import Location, PathOrUrl, ask_all, locate
@@ -69,7 +69,7 @@ def reindex_one(task: ReindexTask) -> ReindexResult:
         return ReindexResult(0, 0, 0, 0, [failure])
     failures = list(_skipped(task.archive.path, mover))
     with output.writing(lambda: failures) as file:
-        lists = chain([header] if header else [], sorted_lists(sorter, scratch))
+        lists = chain([header] if header else [], sorted_lists(sorter, scratch.create, scratch.reader))
         written = write_lines(lists, file, task.output.name) - len(header)
     output.finish(failures)
     duplicates = mover.moved + mover.copied - written

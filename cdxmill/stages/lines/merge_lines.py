@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from cdxmill.errors import StoppedError
 from cdxmill.stages import native
-from cdxmill.stages.lines.line_lists import TextBlock, cut_blocks, distinct_captures
+from cdxmill.stages.lines.line_lists import TextBlock, cut_blocks, distinct, distinct_captures, group_lines
 from cdxmill.stages.lines.sort_lines import (
     BLOCK,
     JOINED,
@@ -27,6 +27,7 @@ from cdxmill.stages.lines.sort_lines import (
     Slice,
     read_slice,
     read_text,
+    sort_captures,
     write_run,
 )
 
@@ -198,7 +199,14 @@ def sort_lists(
     sorter = LineSorter(create, name)
     for lines in lists:
         sorter.add(lines)
-    return merge_runs(sorter.finish(), create, open_run)
+    return sorted_lists(sorter, create, open_run)
+
+
+def sorted_lists(sorter: LineSorter, create: Create, open_run: OpenRun) -> Iterator[list[bytes]]:
+    """The lines of `sorter`, sorted, without duplicates, in lists. What fits into memory is not spilled."""
+    if sorter.runs:
+        return merge_runs(sorter.finish(), create, open_run)
+    return group_lines(distinct(sort_captures(sorter.take())), LIST)
 
 
 def fewer_runs(
