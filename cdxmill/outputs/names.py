@@ -60,10 +60,7 @@ def below(path: str) -> str:
     >>> below("https://example.com/a.warc.gz?token=x")
     'a.warc.gz'
     """
-    path = posixpath.normpath("/" + without_host(path)).lstrip("/")
-    while path.startswith("../"):
-        path = path[3:]
-    return path
+    return posixpath.normpath("/" + without_host(path)).lstrip("/")  # no .. is left at the start
 
 
 def recompressed_name(path: str, to: str) -> str:

@@ -173,12 +173,9 @@ def forgetting(directory: Path | None, handled: Set[str]) -> Iterator[None]:
 
 def _end_last_row(path: Path) -> None:
     """Add the LF that the last row of a killed run may lack, so that the next row starts on its own line."""
-    with stopping(path):
-        if not path.exists():
-            return
-        with path.open("rb+") as file:
-            if file.seek(0, os.SEEK_END) and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
-                file.write(b"\n")
+    with stopping(path), suppress(FileNotFoundError), path.open("rb+") as file:
+        if file.seek(0, os.SEEK_END) and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
+            file.write(b"\n")
 
 
 def _forget(directory: Path, size: int, handled: Set[str]) -> None:
@@ -201,7 +198,5 @@ def _forget(directory: Path, size: int, handled: Set[str]) -> None:
 
 
 def _rows(path: Path) -> Iterator[bytes]:
-    with stopping(path):
-        if path.exists():
-            with path.open("rb") as file:
-                yield from file
+    with stopping(path), suppress(FileNotFoundError), path.open("rb") as file:
+        yield from file
