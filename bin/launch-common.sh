@@ -10,6 +10,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 started_in=$PWD
 dry_run=false
 background=false
+worst=0
 runner=''
 arguments=()
 positional=()
@@ -86,6 +87,20 @@ read_settings() {
     cd -- "$root" # relative paths mean the same, whatever directory a launcher is started in
 }
 
+# Of launchers with all steps. Parses YEAR-WEEK, list and split points, and reads the settings, which need not exist with these.
+# Arguments: what the list is called, the launcher's arguments.
+take_crawl() {
+    local list=$1
+    take_arguments "${@:2}"
+    take_positional 3
+    [[ ${#positional[@]} -ne 1 ]] || fail "$list is missing after ${positional[0]}; see bin/$launcher --help"
+    if [[ ${#positional[@]} -gt 0 ]]; then
+        read_settings optional
+    else
+        read_settings
+    fi
+}
+
 # Sets RUNNER: from -r, else $RUNNER, else the argument.
 pick_runner() {
     RUNNER=${runner:-${RUNNER:-${1:-}}}
@@ -124,6 +139,14 @@ check_settings() {
         sample) need "$([[ -n "${WARC_CDX_SAMPLE:-}" ]] && echo WARC_CDX_SAMPLE || echo WARC_CDX)" SPLIT_FILE ;;
         zipnum) need WARC_CDX SPLIT_FILE ZIPNUM_CLUSTER_DIR ;;
     esac
+}
+
+# Of launchers with all steps. Sets `index`: whether there is a list of archives; an empty one skips step 1.
+check_crawl() {
+    index=true
+    [[ ${#positional[@]} -eq 0 || -n "$WARC_MANIFEST" ]] || index=false
+    ! $index || check_settings index
+    check_settings zipnum
 }
 
 find_python() {
@@ -332,6 +355,12 @@ end() {
         *) say "stopped (exit status $status); see the message above and docs/engines.md" ;;
     esac
     exit "$status"
+}
+
+# After one of several jobs: exits if it stopped, and else keeps the worst exit status.
+go_on() {
+    [[ $status -le 1 ]] || end ''
+    worst=$((status > worst ? status : worst))
 }
 
 # Runs one step. Arguments: the step, the next thing to do, the launcher's arguments.

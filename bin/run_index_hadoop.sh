@@ -24,7 +24,6 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/launch-common.sh"
 skip_existing=true
 replace_cluster=false
 again='run this again with --replace-cluster, which indexes only them'
-worst=0
 
 take_skip_existing() {
     local word rest=()
@@ -65,26 +64,15 @@ check_cluster() {
 # Runs a step. Exits if its job stopped.
 step() {
     run_step "$1" "${arguments[@]}"
-    [[ $status -le 1 ]] || end ''
-    worst=$((status > worst ? status : worst))
+    go_on
 }
 
-take_arguments "$@"
-take_positional 3
-[[ ${#positional[@]} -ne 1 ]] || fail "MANIFEST is missing after ${positional[0]}; see bin/$launcher --help"
-if [[ ${#positional[@]} -gt 0 ]]; then
-    read_settings optional
-else
-    read_settings
-fi
+take_crawl MANIFEST "$@"
 pick_runner hadoop
 take_skip_existing
 use_positional
-index=true
-[[ ${#positional[@]} -eq 0 || -n "$WARC_MANIFEST" ]] || index=false
-! $index || check_settings index
+check_crawl
 check_settings sample
-check_settings zipnum
 check_engine
 [[ ${#positional[@]} -lt 3 ]] || $dry_run || exists "$SPLIT_FILE" || fail "$SPLIT_FILE: no such split file; omit it to create one"
 check_cluster

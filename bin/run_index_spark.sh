@@ -19,7 +19,6 @@
 source "$(dirname -- "${BASH_SOURCE[0]}")/launch-common.sh"
 
 SPARK_OPTIONS=()
-worst=0
 
 use_positional() {
     [[ ${#positional[@]} -gt 0 ]] || return 0
@@ -58,8 +57,7 @@ find_spark() {
 # Runs a job. Exits if it stopped.
 step() {
     run_or_show "${submit[@]}" "$@" ${S3_LOCAL_TEMP_DIR:+--local_temp_dir="$S3_LOCAL_TEMP_DIR"}
-    [[ $status -le 1 ]] || end ''
-    worst=$((status > worst ? status : worst))
+    go_on
 }
 
 index() {
@@ -74,19 +72,9 @@ zipnum() {
         "${ZIPNUM_OPTIONS[@]}" "${arguments[@]}" "$WARC_CDX"
 }
 
-take_arguments "$@"
-take_positional 3
-[[ ${#positional[@]} -ne 1 ]] || fail "LIST is missing after ${positional[0]}; see bin/$launcher --help"
-if [[ ${#positional[@]} -gt 0 ]]; then
-    read_settings optional
-else
-    read_settings
-fi
+take_crawl LIST "$@"
 use_positional
-index=true
-[[ ${#positional[@]} -eq 0 || -n "$WARC_MANIFEST" ]] || index=false
-! $index || check_settings index
-check_settings zipnum
+check_crawl
 find_spark
 
 ! $index || index

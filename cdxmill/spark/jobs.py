@@ -9,12 +9,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from cdxmill.cluster.write import WORK
 from cdxmill.commands.clusters.zipnum import Made, ZipnumOptions
-from cdxmill.commands.per_archive.index import IndexedArchive, IndexTask
+from cdxmill.commands.per_archive.index import IndexTask
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import part_of
@@ -23,7 +24,6 @@ from cdxmill.running.failures import Failures
 from cdxmill.running.lock import sweep
 from cdxmill.spark.engine import Engine, Shuffle
 from cdxmill.spark.tasks import (
-    IndexWork,
     ShardWork,
     SortReport,
     SortWork,
@@ -48,11 +48,8 @@ class IndexRunner:
         self, work: Any, tasks: Sequence[Any], processes: int, tick: Callable[[], None], /
     ) -> Iterator[tuple[int, Any]]:
         """Index the archives: see `running.processes.RunTasks`."""
-        sent = [IndexWork(self._task(task), self._scratch) for task in tasks]
-        results: Iterator[tuple[int, IndexedArchive]] = self._engine.run_tasks(
-            index_archive, sent, processes, tick
-        )
-        return results
+        work = partial(index_archive, self._scratch)
+        return self._engine.run_tasks(work, list(map(self._task, tasks)), processes, tick)
 
     def _task(self, task: IndexTask) -> IndexTask:
         """The task as a node can do it: it has another current directory."""

@@ -74,17 +74,10 @@ class ShardWork(NamedTuple):
     scratch: str
 
 
-class IndexWork(NamedTuple):
-    """An archive to index. `scratch` is a directory for temporary files, or ""."""
-
-    task: IndexTask
-    scratch: str
-
-
-def index_archive(work: IndexWork) -> IndexedArchive:
-    """Index an archive. Temporary files are on the node's own disk."""
-    with _scratch(work.scratch) as directory:
-        return index_one(replace(work.task, scratch=Path(directory) / "lines"))
+def index_archive(scratch: str, task: IndexTask) -> IndexedArchive:
+    """Index an archive. Temporary files are in `scratch`, or on the node's own disk."""
+    with _scratch(scratch) as directory:
+        return index_one(replace(task, scratch=Path(directory) / "lines"))
 
 
 def sort_and_send(work: SortWork) -> Iterator[tuple[int, Part]]:

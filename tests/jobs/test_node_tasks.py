@@ -15,6 +15,7 @@ import pytest
 from cdxmill.formats.clusters.zipnum import Compressor
 from cdxmill.jobs.nodes.run_task import SPLITS
 from cdxmill.jobs.nodes.sample import parse_failures, parse_points
+from cdxmill.jobs.nodes.zipnum import ReducerReport
 from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.line_chunks import format_record
 from tests.conftest import RunCdxmill
@@ -90,9 +91,9 @@ def test_a_shard_is_the_same_from_every_python(
     assert (directory / "cdx-00001.gz").read_bytes() == (tmp_path / "ours/cdx-00000.gz").read_bytes()
     part = (tmp_path / "ours/part-00000").read_bytes().replace(b"cdx-00000.gz", b"cdx-00001.gz")
     assert (directory / "part-00001").read_bytes() == part
-    report = json.loads((directory / "_report-00001").read_bytes())
-    assert report["shard"]["lines"] == 500
-    assert (report["compressor_version"], report["duplicate_lines"]) == (Compressor().version(), 1)
+    report = ReducerReport.from_json((directory / "_report-00001").read_bytes())
+    assert report.shard.lines == 500
+    assert (report.compressor_version, report.duplicate_lines) == (Compressor().version(), 1)
     assert sorted(path.name for path in directory.iterdir()) == [
         "_report-00001",
         "cdx-00001.gz",

@@ -66,15 +66,13 @@ class ReducerReport(NamedTuple):
 
     def to_json(self) -> str:
         """The content of the file."""
-        failures = [failure._asdict() for failure in self.failures]
-        return json.dumps({**self._asdict(), "shard": self.shard._asdict(), "failures": failures})
+        return json.dumps(self)
 
     @classmethod
     def from_json(cls, text: bytes) -> ReducerReport:
         """Parse what `to_json` has written."""
-        fields = json.loads(text)
-        failures = [Failure(**failure) for failure in fields["failures"]]
-        return cls(**{**fields, "shard": ShardEntry(**fields["shard"]), "failures": failures})
+        shard, version, duplicates, failures = json.loads(text)
+        return cls(ShardEntry(*shard), version, duplicates, [Failure(*failure) for failure in failures])
 
 
 REPORT = "_report-"
