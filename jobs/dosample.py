@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from cdxmill.jobs.dosample import main
+from cdxmill.jobs.sample_job import dosample
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(dosample())

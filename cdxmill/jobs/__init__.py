@@ -1,9 +1,8 @@
 """The mrjob jobs and the tasks that they run. docs/engines.md describes them.
 
 - `index_job`: the index job (jobs/indexwarcsjob.py)
-- `sample_job`: the sample job (jobs/samplecdxjob.py)
+- `sample_job`: the sample job (jobs/samplecdxjob.py), also with two split files (jobs/dosample.py)
 - `zipnum_job`: the ZipNum job (jobs/zipnumclusterjob.py)
-- `dosample`: run the sample job and write both split files (jobs/dosample.py)
 - `count_job`: the base class of the counting jobs (jobs/*countjob.py) and of a user's own
 - `archive_job`: what the index job and the counting jobs share
 - `seqfileutils`: convert and write split files (jobs/seqfileutils.py)

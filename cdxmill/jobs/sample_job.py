@@ -1,6 +1,11 @@
 """Find split points: the mappers sample CDX files, one reducer keeps the samples of least priority.
 
     python samplecdxjob.py -r local --shards 300 CDX...
+    python dosample.py -r local --shards 300 --splitfile splits.seq CDX...
+    python dosample.py --shards 300 --splitfile splits.seq --from-cluster CLUSTER
+
+The first prints the split points. The second takes all its options, and writes two files, a SequenceFile and a text file,
+also without --splitfile. With --from-cluster the split points are taken from a cluster's index, which needs no job.
 
 With -r local and -r inline the split points equal those of `cdxmill sample` with the same seed and inputs.
 On Hadoop they depend on how Hadoop divides the inputs among its mappers.
@@ -9,9 +14,12 @@ On Hadoop they depend on how Hadoop divides the inputs among its mappers.
 from __future__ import annotations
 
 import posixpath
+import sys
+from argparse import ArgumentParser
 from pathlib import Path
 
 from cdxmill.cluster.split_files import check_splits_absent, write_splits
+from cdxmill.errors import OK, CdxmillError
 from cdxmill.formats.clusters.split_points import format_text
 from cdxmill.inputs.cdx_files import cdx_files_of, take_inventory
 from cdxmill.jobs.launcher.hadoop_directory import RemoteDirectory
@@ -26,8 +34,9 @@ from cdxmill.jobs.nodes.sample import (
     sample_files,
     share_of_sample,
 )
-from cdxmill.messages import count, say
+from cdxmill.messages import count, fail, say
 from cdxmill.options.option import REPLACE, SEED, Options, option
+from cdxmill.options.table import add_options, read_options
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import processes_by_default
 from cdxmill.stages.lines.pick_splits import pick_splits
@@ -57,6 +66,15 @@ class SampleJobOptions(SplitsOptions):
     def size(self) -> int:
         """The number of lines in the whole sample."""
         return self.shards * self.scaler
+
+
+class FromCluster(SplitsOptions):
+    """The options with which the split points come from a cluster."""
+
+    from_cluster: str = option("--from-cluster CLUSTER", "Directory or URL of the cluster.")
+    splitfile: str = option(
+        "--splitfile", "SequenceFile to write, with a .txt file beside it.", default="splits.seq"
+    )
 
 
 class SampleCDXJob(StreamJob[SampleJobOptions]):
@@ -138,6 +156,36 @@ class SampleCDXJob(StreamJob[SampleJobOptions]):
         tasks = sample_tasks(self._inventory, options.seed, options.size)
         sample = run_sampling(tasks, self._inventory.total, processes_by_default(), quiet=True, failures=None)
         return pick_splits((key for _, key in sample), options.shards)
+
+
+def dosample() -> int:
+    """Run the job for two split files, or read a cluster's index. Returns the exit status."""
+    if any(word.partition("=")[0] == "--from-cluster" for word in sys.argv[1:]):
+        return _split_cluster()
+    sys.argv[1:1] = ["--splitfile", "splits.seq", "--no-cat-output"]  # the user's own come later and win
+    SampleCDXJob.arguments = "CDX...\n       %(prog)s --from-cluster CLUSTER"
+    SampleCDXJob.description = "Sample CDX files and write split points for the ZipNum job to two files."
+    SampleCDXJob.run()
+    return OK
+
+
+def _split_cluster() -> int:
+    """Write the split points of a cluster's index. Options of mrjob are ignored."""
+    from cdxmill.commands.clusters.split_points import points_of_cluster  # the job's tasks do not need it
+
+    parser = ArgumentParser(description="Take split points from the index of a ZipNum cluster.")
+    add_options(FromCluster, parser.add_argument)
+    given, _ = parser.parse_known_args()
+    try:
+        options = read_options(FromCluster, given)
+        if not options.replace:
+            check_splits_absent(options.splitfile, ".seq")
+        found = points_of_cluster(options.from_cluster, options.shards)
+        write_splits(found.points, options.splitfile, ".seq")
+    except CdxmillError as error:
+        return fail(error, error.status)
+    say(str(found))
+    return OK
 
 
 if __name__ == "__main__":  # mrjob starts each task with this file
