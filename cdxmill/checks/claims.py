@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from cdxmill.checks.shards import ShardFiles
 from cdxmill.cluster.find import (
-    Locations,
     Rule,
     check_rule,
     find_directory,
@@ -36,7 +35,7 @@ from cdxmill.formats.clusters.zipnum import (
 )
 from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_index import IndexReport, ShardLines, scan_index
-from cdxmill.storage.location import Location, locate, pieces
+from cdxmill.storage.location import Location, pieces
 
 
 class ClusterFiles:
@@ -64,7 +63,9 @@ class ClusterFiles:
 
     def shard(self, name: str) -> Location:
         """Where readers look for a shard first."""
-        return next(shard_locations(self.directory, name, self._rule, self._by_shard, self.has))
+        return next(
+            shard_locations(self.directory, name, self._rule, lambda: dict(self.locations.rows), self.has)
+        )
 
     @cached_property
     def locations_name(self) -> str | None:
@@ -77,9 +78,6 @@ class ClusterFiles:
         if self.locations_name is None:
             return ParsedLocations([], [])
         return parse_locations((self.directory / self.locations_name).read_bytes())
-
-    def _by_shard(self) -> Locations:
-        return dict(self.locations.rows)
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -194,7 +192,7 @@ def check_completeness(files: ClusterFiles, claims: Claims) -> Iterator[Failure]
 def _check_points(files: ClusterFiles, claims: Claims) -> Iterator[Failure]:
     for name in filter(files.has, SPLITS):
         try:
-            points = parse(locate(files.path(name)).read_bytes())
+            points = parse((files.directory / name).read_bytes())
         except ValueError as error:
             yield Failure(files.path(name), None, str(error))
             continue

@@ -285,13 +285,6 @@ class Estimate(NamedTuple):
     blocks: int
 
 
-class _FullBlock(NamedTuple):
-    """The number of lines in a full block. It is recorded in the cluster, or assumed."""
-
-    lines: int
-    is_recorded: bool
-
-
 def count_pages(cluster: OpenCluster, keys: KeyRange, size: int) -> Pages:
     """The number of pages of `size` blocks. If only one block may have lines, it is read, as in pywb."""
     index = cluster.reader.index
@@ -326,19 +319,15 @@ def estimate(cluster: OpenCluster, prepared: PreparedQuery, keys: KeyRange) -> E
     blocks = list(wanted_blocks(cluster.reader.index, low, high))
     if not blocks:
         return Estimate(0, 0, 0, 0)
-    if cluster.reader.block_lines() == 0:
+    recorded = cluster.reader.block_lines()
+    if recorded == 0:
         lines = prepared.count(cluster, keys)
         return Estimate(lines, lines, lines, len(blocks))
-    full = _full_block(cluster.reader)
+    full = recorded or BLOCK_LINES
     begun = sum(block.key >= low for block in blocks)
     whole = [block.shard == following.shard for block, following in pairwise(blocks) if block.key >= low]
-    middle = len(whole) * full.lines + (full.lines // 2) * (len(blocks) - len(whole))
-    if not full.is_recorded:
+    middle = len(whole) * full + (full // 2) * (len(blocks) - len(whole))
+    if recorded is None:
         return Estimate(max(begun, middle), begun, None, len(blocks))
-    least = sum(full.lines if is_full else 1 for is_full in whole) + (begun > 0)
-    return Estimate(max(least, middle), least, len(blocks) * full.lines, len(blocks))
-
-
-def _full_block(reader: BlockSource) -> _FullBlock:
-    recorded = reader.block_lines()
-    return _FullBlock(recorded, True) if recorded else _FullBlock(BLOCK_LINES, False)
+    least = sum(full if is_full else 1 for is_full in whole) + (begun > 0)
+    return Estimate(max(least, middle), least, len(blocks) * full, len(blocks))
