@@ -38,7 +38,7 @@ class JoinedRanges:
     """One archive. Reads inside the range that was fetched last are answered from memory, or from a file."""
 
     def __init__(self, read_at: ReadAt, before: Callable[[], None], archive: Location) -> None:
-        self._read, self._before = read_at, before
+        self._read, self._before, self.place = read_at, before, archive
         self._start, self._size = 0, 0
         self._fetched: ReadAt = lambda offset, size: b""
         self._begun: tuple[int, int, Future[bytes]] | None = None

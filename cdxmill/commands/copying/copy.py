@@ -176,13 +176,16 @@ def _write_rows(
 
     def missing() -> Iterator[tuple[bytes, Planned]]:
         nonlocal present, unrelated
-        for row, one in read_rows(rows, have):
-            if one.identity not in finished:
+        for row, one in read_rows(rows):
+            if one.identity in have:
+                continue
+            copied = finished.copied(one)
+            if copied is None:
                 yield row, one
                 continue
-            present, unrelated = present + 1, unrelated + (one.identity in finished.unrelated)
+            present, unrelated = present + 1, unrelated + (copied in finished.unrelated)
             if REVISIT.encode() in one.line:
-                revisits.append([*one.identity, *revisit_of(detailed(one))])
+                revisits.append([*copied, *revisit_of(detailed(one))])
 
     with work.scratch.create(plan) as file, work.scratch.create(plan + _RUNS) as runs:
         size = write_plan(missing(), file, runs)
@@ -276,7 +279,7 @@ class _CopyRun:
                 left.append(unit)
         places = [source.places for source in self._asked.sources]
         limit = RateLimit(self._options.rate)
-        copier = UnitCopier(places, self._work, phase.plan, self._finished, limit.wait, self._options)
+        copier = UnitCopier(places, self._work, phase.plan, self._finished.copied, limit.wait, self._options)
         total = phase.size.bytes if len(left) == len(units) else 0
         with Progress("copying", phase.size.captures, total, self._options.quiet) as progress:
             self._failures.show_on(progress)
@@ -291,7 +294,7 @@ class _CopyRun:
 
 
 def _are_in(part: Part, finished: Finished) -> bool:
-    return bool(finished.captures) and all(one in finished for one in part.identities())
+    return bool(finished.captures) and all(one in finished for one in part.records())
 
 
 def _is_valid(work: WorkDirectory, number: int, finished: Finished) -> bool:

@@ -18,10 +18,11 @@ from itertools import repeat
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from cdxmill.commands.copying.plan import Identity
-from cdxmill.commands.copying.unit import ARC, Part
+from cdxmill.commands.copying.plan import Planned
+from cdxmill.commands.copying.unit import ARC, CopiedRecord, Part
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.formats.lines.cdx_lines import quote, with_place
+from cdxmill.formats.lines.surt import surt
 from cdxmill.formats.own_records import format_row, parse_row
 from cdxmill.inputs.joined_ranges import OpenRanges
 from cdxmill.search.originals import reference_in
@@ -47,40 +48,50 @@ class FileHead(NamedTuple):
 class Finished:
     """The files that earlier runs have written to the directory `target`. Raises InputError if they cannot be read.
 
-    `captures` are copied. Those of them in `unrelated` were copied without their related records.
+    `captures` has the URLs of the records that are copied from each place, which is a file name, an offset and a
+    timestamp. Those of them in `unrelated` were copied without their related records.
     """
 
     def __init__(self, target: Location) -> None:
         self.target = target
         self.names = set(target.entries())
-        self.captures: set[Identity] = set()
-        self.unrelated: set[Identity] = set()
-        for identity, is_related, *_ in self._rows():
-            self.captures.add(identity)
+        self.captures: dict[tuple[str, int, str], list[str]] = {}
+        self.unrelated: set[CopiedRecord] = set()
+        for record, is_related, *_ in self._rows():
+            self.captures.setdefault(record[:3], []).append(record[3])
             if not is_related:
-                self.unrelated.add(identity)
+                self.unrelated.add(record)
 
-    def __contains__(self, identity: object) -> bool:
-        return identity in self.captures
+    def __contains__(self, record: CopiedRecord) -> bool:
+        return record[3] in self.captures.get(record[:3], ())
+
+    def copied(self, one: Planned) -> CopiedRecord | None:
+        """The record that was copied for a capture; None if it is not copied."""
+        place = one.identity[:3]
+        for url in self.captures.get(place, ()):
+            text = os.fsencode(url)
+            if b'"url": "%b"' % text in one.line or surt(text) == one.key:
+                return *place, url
+        return None
 
     def revisits(self, wanted: Iterable[Sequence[Any]]) -> Iterator[list[Any]]:
         """What `find_originals` takes, for revisits that are copied; their headers are read in the copy.
 
-        `wanted` has for each its file name, offset and timestamp, and what `revisit_of` returns.
+        `wanted` has for each the record that was copied, and what `revisit_of` returns.
         """
-        found = {(filename, offset, timestamp): rest for filename, offset, timestamp, *rest in wanted}
+        found = {(filename, offset, time, url): rest for filename, offset, time, url, *rest in wanted}
         archives = OpenRanges(lambda: None)
-        for identity, _, offset, length, archive in self._rows() if found else ():
-            if identity not in found:
+        for copied, _, offset, length, archive in self._rows() if found else ():
+            if copied not in found:
                 continue
             try:
                 record = archives.opened(archive).archive.record(offset, length).record
             except NoRecord as error:
                 hint = "move this file and its index away"
                 raise InputError(archive.text, f"{error} at {offset}", hint) from None
-            yield [*found[identity], *reference_in(record.headers)]
+            yield [*found[copied], *reference_in(record.headers)]
 
-    def _rows(self) -> Iterator[tuple[Identity, bool, int, int, Location]]:
+    def _rows(self) -> Iterator[tuple[CopiedRecord, bool, int, int, Location]]:
         """The rows of all lists, each with the archive of the copy that has the record."""
         for name in sorted(self.names):
             beside = _list_of(name)
@@ -94,14 +105,14 @@ def _list_of(name: str) -> str:
     return name.removesuffix(".gz").rpartition(".")[0] + ".tsv" if _FILE.fullmatch(name) else ""
 
 
-def _list(file: Location) -> Iterator[tuple[Identity, bool, int, int]]:
+def _list(file: Location) -> Iterator[tuple[CopiedRecord, bool, int, int]]:
     """The rows of a list: a record, whether those related to it were copied, too, and its place in the copy."""
     names, *rows = file.read_bytes().split(b"\n")[:-1] or [b""]
     if parse_row(names) != ROW:
         return  # of another tool
     for row in rows:
-        filename, offset, _, timestamp, _, related, at, size = parse_row(row)
-        yield (filename, int(offset), timestamp), related == "yes", int(at), int(size)
+        filename, offset, _, timestamp, url, related, at, size = parse_row(row)
+        yield (filename, int(offset), timestamp, url), related == "yes", int(at), int(size)
 
 
 class CopyOutput:
@@ -145,16 +156,16 @@ class CopyOutput:
 
         Returns their number. Raises StoppedError.
         """
-        have = self._finished.captures and set(self._finished.captures.intersection(part.identities()))
-        identities = part.identities() if have else repeat(None)
+        have = {one for one in part.records() if one in self._finished} if self._finished.captures else set()
+        records = part.records() if have else repeat(None)
         added = start = first = 0
         with stopping(data), data.open("rb") as source:
-            for identity, row, line, size in zip(identities, part.rows, part.lines, part.sizes, strict=False):
+            for record, row, line, size in zip(records, part.rows, part.lines, part.sizes, strict=False):
                 file = self._open.get(kind)
-                if identity in have or file is None or not file.has_room(size, self._most):
+                if record in have or file is None or not file.has_room(size, self._most):
                     self._copy(kind, source, first, start)
                     first = start
-                if identity in have:
+                if record in have:
                     first += size
                 else:
                     self._file_for(kind, size).append(row, line, size)

@@ -1,6 +1,6 @@
 """What a copy consists of: the chosen index lines, in the order of their archives, without duplicates.
 
-    row    filename NUL offset NUL timestamp NUL length NUL query NUL source NUL index line
+    row    filename NUL offset NUL timestamp NUL urlkey NUL length NUL query NUL source NUL index line
 
 Rows are sorted as bytes, so neighbors in an archive are neighbors in the plan, and few requests fetch them.
 """
@@ -8,7 +8,7 @@ Rows are sorted as bytes, so neighbors in an archive are neighbors in the plan, 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
 from cdxmill.errors import InputError, UsageError
@@ -30,11 +30,11 @@ _SHARE = 48
 _LONGEST = 1 << 20
 """Bytes that are assumed for a record whose length is unknown."""
 
-_ROW = b"%b\0%020d\0%b\0%d\0%05d\0%05d\0%b"
+_ROW = b"%b\0%020d\0%b\0%b\0%d\0%05d\0%05d\0%b"
 _RUN = struct.Struct("<QQ")
 
-Identity = tuple[str, int, str]
-"""File name, offset and timestamp of a record."""
+Identity = tuple[str, int, str, bytes]
+"""File name, offset, timestamp and urlkey of a record: two archives may have one name."""
 
 
 class Planned(NamedTuple):
@@ -54,7 +54,7 @@ class Planned(NamedTuple):
     @property
     def identity(self) -> Identity:
         """What tells the record from others, in this copy and in later ones."""
-        return self.location.filename, self.location.offset, self.location.timestamp
+        return self.location.filename, self.location.offset, self.location.timestamp, self.key
 
     @property
     def end(self) -> int:
@@ -116,7 +116,7 @@ def row_of(
     """The row of an index line; None if it is invalid, and `skip` takes the error."""
     if usual := usual_place(line):
         place, time = usual
-        return _ROW % (place.filename, place.offset, time, place.length or 0, query, number, line)
+        return _row(place.filename, place.offset, time, place.length, query, number, line)
     try:
         found = record_location(line)
     except ValueError as error:
@@ -128,20 +128,26 @@ def row_of(
             InputError(source.name, f"the file name or the timestamp has a line end or a NUL: {line[:80]!r}")
         )
         return None
-    return _ROW % (name, found.offset, time, found.length or 0, query, number, line)
+    return _row(name, found.offset, time, found.length, query, number, line)
 
 
-def read_rows(rows: Iterable[bytes], have: Container[Identity] = ()) -> Iterator[tuple[bytes, Planned]]:
-    """Sorted rows and their captures, each capture once, without those in `have`.
+def _row(
+    name: bytes, offset: int, time: bytes, length: int | None, query: int, source: int, line: bytes
+) -> bytes:
+    return _ROW % (name, offset, time, line.split(b" ", 1)[0], length or 0, query, source, line)
+
+
+def read_rows(rows: Iterable[bytes]) -> Iterator[tuple[bytes, Planned]]:
+    """Sorted rows and their captures, each capture once.
 
     The locations lack what `detailed` adds: parsing the line takes most of the time.
     """
     last: Identity | None = None
     for row in rows:
-        name, offset, time, length, query, source, line = row.split(b"\0", 6)
+        name, offset, time, key, length, query, source, line = row.split(b"\0", 7)
         filename, timestamp = (text.decode("utf-8", "surrogateescape") for text in (name, time))
-        identity = filename, int(offset), timestamp
-        if identity != last and identity not in have:
+        identity = filename, int(offset), timestamp, key
+        if identity != last:
             place = RecordLocation(filename, identity[1], int(length) or None, "", timestamp, "", "")
             yield row, Planned(place, int(query), int(source), line)
         last = identity

@@ -7,7 +7,8 @@ run of neighbors -> one request -> records, each compared with its index line ->
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -17,7 +18,7 @@ from typing import IO, Any
 
 from cdxmill.capture import Capture, CommonLine, Record
 from cdxmill.cluster.archive_index import ArchivePlaces
-from cdxmill.commands.copying.plan import Identity, Planned, Run, Unit, detailed, read_rows, runs_of
+from cdxmill.commands.copying.plan import Planned, Run, Unit, detailed, read_rows, runs_of
 from cdxmill.errors import InputError
 from cdxmill.formats.lines.cdx_lines import format_placeless, url_in
 from cdxmill.formats.own_records import parse_row, row_text
@@ -43,6 +44,10 @@ _ADDS_TO_LINE = (b"metadata", b"request")
 """Types of records whose content may be part of the line of the record before them."""
 
 
+CopiedRecord = tuple[str, int, str, str]
+"""What tells a copied record from others: the file name and the offset that it had, its timestamp and its URL."""
+
+
 @dataclass
 class Part:
     """The records of one kind, one after the other in their file.
@@ -59,11 +64,11 @@ class Part:
         """The size of the file in bytes."""
         return sum(self.sizes)
 
-    def identities(self) -> Iterator[Identity]:
-        """The identities of the records."""
+    def records(self) -> Iterator[CopiedRecord]:
+        """What tells the records from others."""
         for row in self.rows:
-            filename, offset, _, timestamp, *_ = parse_row(row.encode("utf-8", "surrogateescape"))
-            yield filename, int(offset), timestamp
+            filename, offset, _, timestamp, url, *_ = parse_row(row.encode("utf-8", "surrogateescape"))
+            yield filename, int(offset), timestamp, url
 
 
 @dataclass
@@ -111,6 +116,7 @@ class UnitFiles:
         self._group: dict[int, Record | CommonLine] = {}
         self._kind = WARC
         self.written: set[tuple[str, int]] = set()
+        """The archives and offsets of records that were written with those related to them."""
 
     def close(self) -> None:
         """Close all files. Raises StoppedError."""
@@ -142,7 +148,6 @@ class UnitFiles:
         part.sizes.append(size)
         part.rows.append(row_text(["-" if value is None else str(value) for value in (*row, self._related)]))
         part.lines.append("")
-        self.written.add((row[0], row[1]))
         return len(part.rows) - 1
 
     def _add_lines(self) -> None:
@@ -208,7 +213,7 @@ class UnitCopier:
     """Copies units. A process opens archives when it first needs them, and keeps some of them open.
 
     `places` are those of the archives of each source. The work directory has the rows in the file `plan`, and gets the
-    results. Captures in `have` are skipped: an earlier run has copied them. `before` is called before each request.
+    results. Captures that are finished are skipped: an earlier run has copied them. `before` is called before each request.
     """
 
     def __init__(
@@ -216,11 +221,11 @@ class UnitCopier:
         places: Sequence[ArchivePlaces],
         work: WorkDirectory,
         plan: str,
-        have: Container[Identity],
+        is_finished: Callable[[Planned], object],
         before: Callable[[], None],
         options: Copying,
     ) -> None:
-        self._sources, self._work, self._have, self._options = places, work, have, options
+        self._sources, self._work, self._is_finished, self._options = places, work, is_finished, options
         self._directory = work.scratch.directory
         self._read_plan = work.scratch.reader(plan)
         self._stores: dict[int, ArchiveStore] = {}
@@ -235,7 +240,7 @@ class UnitCopier:
         """
         rows = self._read_plan(unit.start, unit.size).split(b"\n")[:-1]
         with closing(UnitFiles(self._directory, unit.number, self._options.related)) as files:
-            runs = list(runs_of(one for _, one in read_rows(rows, self._have)))
+            runs = list(runs_of(one for _, one in read_rows(rows) if not self._is_finished(one)))
             for run, following in zip_longest(runs, runs[1:]):
                 self._copy_run(run, following, files)
         self._work.save(unit_name(unit.number), files.result.as_json())
@@ -313,9 +318,6 @@ class UnitCopier:
 
     def _copy_record(self, one: Planned, archive: JoinedRanges, files: UnitFiles) -> None:
         """Check a record and write it. Raises NoRecord, with the reason, if it is not that of the index line."""
-        place = one.location
-        if (place.filename, place.offset) in files.written:  # beside a response
-            return
         if not self._options.related and self._copy_common(one, archive, files):
             return
         one = detailed(one)
@@ -328,16 +330,19 @@ class UnitCopier:
             raise NoRecord(reason or "the record has no URL")
         if not place.url and capture.urlkey != one.key:  # lines of a prefix B-tree have no URL
             raise NoRecord(f"the record has the key {capture.urlkey!r}, the index line has {one.key!r}")
+        if (archive.place.text, place.offset) in files.written:  # beside a response
+            return
         if not record.headers.get(b"warc-payload-digest"):  # else its line would need the SHA-1 again
             fetched.record = record = record._replace(payload_digest=capture.digest)
-        row = [place.filename, place.offset, place.length, place.timestamp, place.url]
+        url = place.url or os.fsdecode(capture.url)
+        row = [place.filename, place.offset, place.length, place.timestamp, url]
         if not record.is_arc:
             self._write_group(row, Placed(place.offset, fetched), archive, files)
         elif self._options.keep_arc:
             files.write(ARC, row, stored_member(fetched))
         else:
             try:
-                member = warc_member_of_arc(fetched, one.identity, capture.digest or b"")
+                member = warc_member_of_arc(fetched, one.identity[:3], capture.digest or b"")
             except ValueError as error:
                 raise NoRecord(str(error)) from None
             files.write(WARC, row, member)
@@ -365,8 +370,11 @@ class UnitCopier:
             after = records_after(inside, response, high)
         filename, _, _, *capture = row
         for one in (*before, response, *after):
+            key = archive.place.text, one.offset
             if one is response:
                 files.write(WARC, row, stored_member(response.fetched))
-            elif (filename, one.offset) not in files.written:
+            elif key not in files.written:
                 place = [filename, one.offset, one.fetched.record.length, *capture]
                 files.write(WARC, place, stored_member(one.fetched))
+            if self._options.related:
+                files.written.add(key)
