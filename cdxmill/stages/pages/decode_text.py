@@ -53,7 +53,8 @@ def decode_text(data: bytes, content_type: bytes | None = None, max_size: int | 
     at = _first_odd(data)
     if at < 0:
         declared = _declared(data, content_type) if data.isascii() else "utf-8"
-        return Decoded(data, "utf-8") if _is_ascii_based(declared) else _recoded(data, declared)
+        is_ascii_based = not declared.startswith(("iso2022", "hz", "utf-16", "utf-7"))
+        return Decoded(data, "utf-8") if is_ascii_based else _recoded(data, declared)
     declared = _declared(data, content_type)
     if declared == "utf-8" and at < len(data) - _TAIL:
         declared = ""
@@ -67,10 +68,6 @@ def _first_odd(data: bytes) -> int:
     except UnicodeDecodeError as error:
         return error.start
     return -1
-
-
-def _is_ascii_based(charset: str) -> bool:
-    return not charset.startswith(("iso2022", "hz", "utf-16", "utf-7"))
 
 
 def _declared(data: bytes, content_type: bytes | None) -> str:
