@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.split_points import format_sequence_file, format_text, parse
-from cdxmill.storage.location import PathOrUrl, locate
+from cdxmill.storage.location import Location, PathOrUrl, locate
 
 SPLITS = ("splits.txt", "splits.seq")
 """Their names in the directory of a cluster."""
@@ -30,8 +30,13 @@ def write_points(points: Sequence[bytes], path: PathOrUrl, is_text: bool) -> Non
 
 def check_splits_absent(path: PathOrUrl, kind: str = ".txt") -> None:
     """Raise UsageError if `write_splits` would overwrite a file."""
-    for name in _names(path, kind):
-        locate(name).check_absent()
+    for place in split_files(path, kind):
+        place.check_absent()
+
+
+def split_files(path: PathOrUrl, kind: str = ".txt") -> list[Location]:
+    """The two files that `write_splits` writes."""
+    return [locate(name) for name in _names(path, kind)]
 
 
 def _names(path: PathOrUrl, kind: str) -> tuple[str, str]:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from cdxmill.capture import Damage, Record
 from cdxmill.formats.own_records import format_row
 from cdxmill.messages import count
+from cdxmill.outputs.existing import check_inputs_stay
 from cdxmill.running.failures import Failures
 from cdxmill.stages.records.read_records import read_records
-from cdxmill.storage.location import output_file
+from cdxmill.storage.location import locate, output_file
 from cdxmill.storage.reading import open_unchanged
 
 COLUMNS = ["url", "kind", "offset", "length"]
@@ -18,10 +19,11 @@ COLUMNS = ["url", "kind", "offset", "length"]
 def write_table(archive: str, output: str, failures: Failures, *, replace: bool) -> str:
     """Write a row for each whole record of the archive at a path or URL, tab-separated, after a row of COLUMNS.
 
-    Returns the closing line. Damage is reported. Raises InputError if the archive cannot be read, UsageError if `output` exists and may not be
-    replaced.
+    Returns the closing line. Damage is reported. Raises InputError if the archive cannot be read, UsageError if `output` is
+    the archive, or exists and may not be replaced.
     """
     rows = 0
+    check_inputs_stay([locate(output)], [locate(archive)])
     with output_file(output, replace=replace).write_atomic() as file:
         file.write(format_row(COLUMNS))
         for row in _rows(archive, failures):

@@ -12,6 +12,7 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.named import Input, check_archives
 from cdxmill.messages import count as quantity
 from cdxmill.options.archives import CountOptions
+from cdxmill.outputs.existing import check_inputs_stay
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import counted, processes_by_default, run_tasks
 from cdxmill.running.progress import Progress
@@ -161,8 +162,7 @@ def count_to_file(
     Raises UsageError if there is nothing to count, or if the file exists and may not be replaced. Raises InputError
     if there are failures and nothing was counted: then no file is written.
     """
-    if any(archive.location.is_same(locate(path)) for archive in archives):
-        raise UsageError(f"{path}: is an input; choose another output")
+    check_inputs_stay([locate(path)], [archive.location for archive in archives])
     output = output_file(path, replace=options.replace)
     with _counted(archives, options, failures) as (counted, lists):
         if failures.count and not counted.counted:

@@ -20,6 +20,7 @@ from cdxmill.messages import count, human_bytes
 from cdxmill.options.option import required_paths
 from cdxmill.options.queries import Query
 from cdxmill.options.trees import TreeBuilding
+from cdxmill.outputs.existing import check_inputs_stay
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.search.lookup import ARCHIVES, LAYOUT
@@ -73,12 +74,9 @@ def build_tree(options: TreeBuilding, failures: Failures) -> TreeSummary:
     output = os.fspath(options.output)
     if output == STDIN:
         raise UsageError("-o needs a file: the start of a prefix B-tree is written last")
-    place = output_file(output, replace=options.replace)
-    for ending in (ARCHIVES, LAYOUT):
-        output_file(output + ending, replace=options.replace)
+    written = [output_file(output + ending, replace=options.replace) for ending in ("", ARCHIVES, LAYOUT)]
     sources, paths = _open_all(required_paths(options.inputs), failures)
-    if any(place.is_same(locate(path)) for path in paths):
-        raise UsageError(f"{output}: is an input; choose another output file")
+    check_inputs_stay(written, map(locate, paths))
     with (
         Progress("prefix-index", 1, total_size(map(locate, paths)), options.quiet) as progress,
         scratch_files(output) as scratch,
@@ -95,7 +93,7 @@ def build_tree(options: TreeBuilding, failures: Failures) -> TreeSummary:
                 progress.tick()
         if not writer.items:
             raise InputError(work.label, "has no lines for the index", "check the inputs")
-        return _write(writer, work, place)
+        return _write(writer, work, written[0])
 
 
 def _write(writer: TreeWriter, work: _Work, place: Location) -> TreeSummary:

@@ -6,14 +6,16 @@ import math
 import random
 from collections.abc import Sequence
 
-from cdxmill.cluster.split_files import check_splits_absent, write_splits
+from cdxmill.cluster.split_files import check_splits_absent, split_files, write_splits
 from cdxmill.errors import UsageError
 from cdxmill.inputs.cdx_files import find_cdx_files, take_inventory
 from cdxmill.inputs.pipes import Pipes
 from cdxmill.messages import count
 from cdxmill.options.clusters import Sampling
 from cdxmill.options.option import optional_path, required_paths
+from cdxmill.outputs.existing import check_inputs_stay
 from cdxmill.running.failures import Failures
+from cdxmill.storage.location import locate
 from cdxmill.tasks.sampling import SAMPLES_PER_SHARD, sample_inventory, splits_of
 
 
@@ -21,12 +23,14 @@ def sample(asked: Sampling, failures: Failures, pipes: Pipes | None = None) -> l
     """Up to `shards` - 1 split points from a uniform sample of all lines, or of the lines of a `fraction` of the files.
 
     With `output` they are also written there, and as a SequenceFile beside it. Failures are reported. Raises UsageError
-    if one of the two exists and may not be replaced, or if `fraction` is out of range.
+    if one of the two is an input or exists and may not be replaced, or if `fraction` is out of range.
     """
     output = optional_path(asked.output)
     if output is not None and not asked.replace:
         check_splits_absent(output)
     paths = find_cdx_files(required_paths(asked.cdx), failures, pipes)
+    if output is not None:
+        check_inputs_stay(split_files(output), map(locate, paths))
     chosen = choose_files(paths, asked.fraction, asked.seed)
     if len(chosen) < len(paths) and not asked.quiet:
         failures.note(f"note: {count(len(chosen), 'file')} of {len(paths)} read")

@@ -20,6 +20,7 @@ from cdxmill.formats.archives.zstd_dictionary import (
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_bytes
 from cdxmill.options.archives import Training
+from cdxmill.outputs.existing import check_inputs_stay
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import Location, locate, output_file
 from cdxmill.tasks.record_sampling import Sample, choose_records, read_chosen
@@ -65,10 +66,11 @@ def _share(size: int, whole: int) -> str:
 def train_dictionary(archives: Sequence[Input], options: Training, failures: Failures) -> Trained:
     """Train a dictionary and write it to the path or URL `options.output`, with its statistics beside it, in a .json file.
 
-    Failures are reported. Raises UsageError if the outputs exist, or if the records are too few.
+    Failures are reported. Raises UsageError if an output exists or is an input, or if the records are too few.
     """
     output = options.output
     place, statistics = output_file(output, replace=options.replace), locate(f"{output}.json")
+    check_inputs_stay([place, statistics], [archive.location for archive in archives])
     if not options.replace and not _is_statistics(statistics):
         statistics.check_absent()  # a run that was killed leaves them without their dictionary
     sample = choose_records(archives, SAMPLE, options.seed, options.processes, options.quiet, failures)

@@ -6,7 +6,7 @@ import hashlib
 import os
 import posixpath
 import zlib
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
@@ -81,12 +81,14 @@ class PlannedOutputs(NamedTuple):
     kept: list[Input]
 
 
-def check_inputs_stay(outputs: Mapping[Input, Location]) -> None:
-    """Raise UsageError if an output would replace a file that is read."""
-    read = {_file_at(archive.location) for archive in outputs}
-    for output in outputs.values():
-        if _file_at(output) in read and any(output.is_same(archive.location) for archive in outputs):
-            raise UsageError(f"{output}: is an input; choose another output directory")
+def check_inputs_stay(outputs: Iterable[Location], inputs: Iterable[Location]) -> None:
+    """Raise UsageError if an output would replace a file that is read. Every command that writes a file asks this."""
+    read: dict[object, list[Location]] = {}
+    for place in inputs:
+        read.setdefault(_file_at(place), []).append(place)
+    for output in outputs:
+        if any(output.is_same(place) for place in read.get(_file_at(output), ())):
+            raise UsageError(f"{output}: is an input; choose another output")
 
 
 def _file_at(place: Location) -> object:

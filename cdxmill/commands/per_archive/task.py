@@ -181,7 +181,7 @@ def checked_place(names: Mapping[Input, str], target: PathOrUrl) -> Location:
     check_archives(names)
     place = locate(target)
     place.check_writable()
-    check_inputs_stay(outputs_in(place, names))
+    check_inputs_stay(outputs_in(place, names).values(), [archive.location for archive in names])
     return place
 
 

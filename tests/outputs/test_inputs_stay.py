@@ -1,0 +1,46 @@
+"""No input is an output: the commands that write a file refuse it before they read or write anything."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ..conftest import RunCdxmill
+
+
+@pytest.fixture
+def directory(pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill) -> Path:
+    """i.warc.gz, an archive; a.cdxj, its index, which has other names, too; link.warc.gz, a link to the archive."""
+    shutil.copyfile(pywb_warcs / "iana.warc.gz", tmp_path / "i.warc.gz")
+    assert run_cdxmill("index", "-q", "-o", "a.cdxj", "i.warc.gz", cwd=tmp_path).returncode == 0
+    for name in ("a.seq", "t.tree.archives.gz", "d.json", "b.cdxj.gz"):
+        shutil.copyfile(tmp_path / "a.cdxj", tmp_path / name)
+    (tmp_path / "link.warc.gz").symlink_to("i.warc.gz")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat i.warc.gz --table i.warc.gz",
+        "cat link.warc.gz --table ./i.warc.gz",
+        "count tags -o i.warc.gz i.warc.gz",
+        "index -o b.cdxj.gz i.warc.gz b.cdxj.gz",
+        "train-dictionary -o i.warc.gz i.warc.gz",
+        "train-dictionary -o d i.warc.gz d.json",
+        "sample -s 2 -o a.cdxj a.cdxj",
+        "sample -s 2 -o a.txt a.seq",
+        "prefix-index build -o a.cdxj a.cdxj",
+        "prefix-index build -o t.tree t.tree.archives.gz",
+    ],
+)
+def test_an_output_that_is_an_input_is_refused(
+    command: str, directory: Path, run_cdxmill: RunCdxmill
+) -> None:
+    before = {path: path.read_bytes() for path in directory.iterdir()}
+    done = run_cdxmill(*command.split(), "--replace", cwd=directory)
+    assert done.returncode == 2
+    assert b"is an input" in done.stderr
+    assert {path: path.read_bytes() for path in directory.iterdir()} == before
