@@ -384,7 +384,7 @@ def test_a_tree_is_a_source_of_lookup_and_copy(
         assert len(capfdbinary.readouterr().err.splitlines()) == 1
     words = ["--dry-run", tree, "*.example.com"]
     assert main(["copy", *words]) == 0
-    assert b"601" in capfdbinary.readouterr().out
+    assert b"602" in capfdbinary.readouterr().out
 
 
 def test_what_is_printed_is_read_by_other_commands(

@@ -116,7 +116,7 @@ class UnitFiles:
         self._group: dict[int, Record | CommonLine] = {}
         self._kind = WARC
         self.written: set[tuple[str, int]] = set()
-        """The archives and offsets of records that were written with those related to them."""
+        """The archives and offsets of the records that were written."""
 
     def close(self) -> None:
         """Close all files. Raises StoppedError."""
@@ -330,7 +330,10 @@ class UnitCopier:
             raise NoRecord(reason or "the record has no URL")
         if not place.url and capture.urlkey != one.key:  # lines of a prefix B-tree have no URL
             raise NoRecord(f"the record has the key {capture.urlkey!r}, the index line has {one.key!r}")
-        if (archive.place.text, place.offset) in files.written:  # beside a response
+        if (
+            archive.place.text,
+            place.offset,
+        ) in files.written:  # beside a response, or for a line with another key
             return
         if not record.headers.get(b"warc-payload-digest"):  # else its line would need the SHA-1 again
             fetched.record = record = record._replace(payload_digest=capture.digest)
@@ -346,6 +349,7 @@ class UnitCopier:
             except ValueError as error:
                 raise NoRecord(str(error)) from None
             files.write(WARC, row, member)
+        files.written.add((archive.place.text, place.offset))
         if record.headers.get(b"warc-type") == b"revisit":
             files.result.revisits.append([*revisit_of(one), *reference_in(record.headers)])
 
@@ -357,7 +361,10 @@ class UnitCopier:
         if made is None:
             return False
         row = [place.filename, place.offset, place.length, place.timestamp, url_in(made.start).decode()]
-        files.write_common(row, member, made)
+        key = archive.place.text, place.offset
+        if key not in files.written:
+            files.write_common(row, member, made)
+            files.written.add(key)
         return True
 
     def _write_group(self, row: list[Any], response: Placed, archive: JoinedRanges, files: UnitFiles) -> None:
@@ -376,5 +383,4 @@ class UnitCopier:
             elif key not in files.written:
                 place = [filename, one.offset, one.fetched.record.length, *capture]
                 files.write(WARC, place, stored_member(one.fetched))
-            if self._options.related:
                 files.written.add(key)
