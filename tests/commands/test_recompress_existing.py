@@ -96,7 +96,7 @@ def test_an_input_is_never_an_output(
     for place in (".", "here"):
         call = ["recompress", "--to", "gz", "-o", place, "a.warc.gz", *options]
         assert main(call) == 2
-        assert "is an input; choose another output directory" in errors(capfd)
+        assert "is an input; choose another output" in errors(capfd)
     assert Path("a.warc.gz").read_bytes() == before
 
 

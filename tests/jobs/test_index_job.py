@@ -206,7 +206,7 @@ def test_an_archive_is_never_replaced_by_an_output(crawl: Path, capsys: pytest.C
     Path("m.txt").write_text("iana.warc.gz\niana.cdx.gz\n")
     before = Path("out/iana.cdx.gz").read_bytes()
     assert launched("--replace", "--warc_bucket", "out") == 2
-    assert "is an input; choose another output directory" in capsys.readouterr().err
+    assert "is an input; choose another output" in capsys.readouterr().err
     assert Path("out/iana.cdx.gz").read_bytes() == before
 
 

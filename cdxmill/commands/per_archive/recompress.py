@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -14,6 +14,7 @@ from cdxmill.commands.per_archive.task import (
     KEPT_AS,
     ArchiveTask,
     OneOutput,
+    OutputDirectory,
     OutputOptions,
     note,
     open_directory,
@@ -25,7 +26,7 @@ from cdxmill.commands.per_archive.task import (
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.zipnum import Compressor
 from cdxmill.formats.offset_table import HEADER, row_format
-from cdxmill.inputs.named import Input, named_input
+from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_bytes
 from cdxmill.outputs.existing import ArchiveSettings, LineSettings, Rule
 from cdxmill.outputs.names import apart, output_name
@@ -184,8 +185,8 @@ class _Copy:
                 pass
         if not self.records:
             raise _NothingToWriteError
-        if task.table is not None:
-            task.table.remove()  # it is of the archive that is replaced now
+        for place in filter(None, (task.index, task.table)):
+            place.remove()  # it is of the archive that is replaced now
 
     def _packed(self, file: IO[bytes], add: Callable[[Packed], object]) -> Iterator[Packed]:
         task, options = self._task, self._task.options
@@ -258,18 +259,11 @@ def recompress(
     with open_directory(names, target, failures) as directory:
         outputs, kept = directory.plan(names, settings, options.existing)
         all_outputs = outputs_in(directory.place, names)
-        indexes = apart(
-            {archive: output_name(name) for archive, name in names.items()},
-            lambda one: f"{names[one]}.cdx.gz",
-        )
-        beside = {
-            archive: _Beside(directory.place / indexes[archive], table_beside(output))
-            for archive, output in all_outputs.items()
-        }
-        outputs |= {archive: all_outputs[archive] for archive in kept if beside[archive].is_missing(options)}
+        beside = _all_beside(names, all_outputs, directory)
+        outputs |= {one: all_outputs[one] for one in _incomplete(kept, beside, directory, options)}
         if options.existing is not Rule.REPLACE:
             for archive in outputs:
-                beside[archive].check(archive.filename, names[archive], options)
+                beside[archive].check(archive.filename, options)
         tasks = [
             RecompressTask(*fields, options, names[fields[0]], *beside[fields[0]].to_write(options))
             for fields in directory.each(outputs, settings)
@@ -287,28 +281,59 @@ def recompress(
 
 
 class _Beside(NamedTuple):
-    """The places of what may stand beside a new archive. The index has the name that `index` gives."""
+    """A new archive, and what may stand beside it: an index, below the output directory, and a table of offsets."""
 
+    new: Input
+    index_name: str
     index_file: Location
     table: Location
 
-    def is_missing(self, options: RecompressOptions) -> bool:
-        """Whether something is wanted and does not exist."""
-        wanted = ((options.index, self.index_file), (options.offsets, self.table))
-        return any(is_wanted and not place.exists() for is_wanted, place in wanted)
-
     def to_write(self, options: RecompressOptions) -> tuple[Location | None, Location | None]:
-        """The index, if it is wanted, and the table, if it is wanted or that of an earlier archive would become wrong."""
+        """The index and the table, each if it is wanted or that of an earlier archive would become wrong."""
+        has_index = options.index or (self.index_file.exists() and self._has_own_index())
         has_table = options.offsets or self.table.exists()
-        return self.index_file if options.index else None, self.table if has_table else None
+        return self.index_file if has_index else None, self.table if has_table else None
 
-    def check(self, old: str, new: str, options: RecompressOptions) -> None:
-        """Raise UsageError if what would be written exists, and is not of the archive with the names `old` and `new`."""
-        index = self.index_file
-        if options.index and index.exists() and not all(_INDEX.look(index, named_input(index, new))):
-            raise UsageError(_KEEP.format(index, "an index", new))
-        if self.table.exists() and not is_table_of(self.table, old, new):
-            raise UsageError(_KEEP.format(self.table, "a table of offsets", new))
+    def check(self, old: str, options: RecompressOptions) -> None:
+        """Raise UsageError if what would be written exists, and is not of the archive, which had the name `old`."""
+        if options.index and self.index_file.exists() and not self._has_own_index():
+            raise UsageError(_KEEP.format(self.index_file, "an index", self.new.filename))
+        if self.table.exists() and not is_table_of(self.table, old, self.new.filename):
+            raise UsageError(_KEEP.format(self.table, "a table of offsets", self.new.filename))
+
+    def _has_own_index(self) -> bool:
+        return all(_INDEX.look(self.index_file, self.new))
+
+
+def _all_beside(
+    names: Mapping[Input, str], outputs: Mapping[Input, Location], directory: OutputDirectory
+) -> dict[Input, _Beside]:
+    """What may stand beside each output. An index has the name that `index` gives."""
+    indexes = apart(
+        {one: output_name(name) for one, name in names.items()}, lambda one: f"{names[one]}.cdx.gz"
+    )
+    return {
+        one: _Beside(
+            Input(new, names[one], new.text), indexes[one], directory.place / indexes[one], table_beside(new)
+        )
+        for one, new in outputs.items()
+    }
+
+
+def _incomplete(
+    kept: Iterable[Input],
+    beside: Mapping[Input, _Beside],
+    directory: OutputDirectory,
+    options: RecompressOptions,
+) -> Iterator[Input]:
+    """The archives whose outputs could be kept, but whose index or table is wanted, and absent or of another output."""
+    indexes = {beside[one].new: beside[one].index_name for one in kept} if options.index else {}
+    current = set(directory.plan(indexes, _INDEX, Rule.UPDATE).kept)
+    for one in kept:
+        if (options.index and beside[one].new not in current) or (
+            options.offsets and not beside[one].table.exists()
+        ):
+            yield one
 
 
 def _summary(results: Sequence[RecompressResult], kept: int, options: RecompressOptions) -> RecompressSummary:
