@@ -23,7 +23,7 @@ GAP = 16 << 10
 """Bytes between two records that are read along: a new request takes as long as reading them."""
 _HELD = 16 << 20
 """Bytes of the largest range that is kept in memory. A larger one, which is a single record, goes to a file."""
-_PIECE = 4 << 20
+_FETCH_PIECE = 4 << 20
 _FAR = 0.005
 """Seconds. If a request took longer, the next one is sent in a thread before the records of the last one are checked."""
 
@@ -70,7 +70,7 @@ class JoinedRanges:
             directory.mkdir(parents=True, exist_ok=True)
             file = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115 - closed with the last reference to it
             done = 0
-            while piece := self._ask(start + done, min(_PIECE, size - done)):
+            while piece := self._ask(start + done, min(_FETCH_PIECE, size - done)):
                 file.write(piece)
                 done += len(piece)
 

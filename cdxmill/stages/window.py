@@ -20,7 +20,7 @@ OVERLAP = 1 << 16
 """Bytes of the longest match that a search is certain to find where two reads meet."""
 _FARTHEST = 1 << 62
 """Larger than any file. Offsets from wrong lengths can be larger still, and systems refuse to read there."""
-_PIECE = 1 << 18
+_RANGE_PIECE = 1 << 18
 _MEMBER_PIECE = 1 << 16
 _ALWAYS = re.compile(r"^error -?\d+ (?:while decompressing data: )?")
 _FIRST = 1 << 9
@@ -68,7 +68,7 @@ class Window:
 
     def pieces(self, offset: int, size: int) -> Iterator[bytes]:
         """The `size` bytes at `offset`, piece by piece; fewer only at the end of the file."""
-        while size and (piece := self.get(offset, min(_PIECE, size))):
+        while size and (piece := self.get(offset, min(_RANGE_PIECE, size))):
             yield piece
             offset += len(piece)
             size -= len(piece)

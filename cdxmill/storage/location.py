@@ -35,7 +35,7 @@ _OWN_S3 = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
 """Set if S3 is the user's own service."""
 SMALL = 256 << 20
 """Bytes of the largest file that is held in memory: a list of archives, cluster.json, cluster.loc, the part of a shard."""
-_PIECE = 4 << 20
+_FILE_PIECE = 4 << 20
 _AT_A_TIME = 16
 """Small requests that are sent at a time. They mostly wait for the network."""
 
@@ -358,10 +358,10 @@ def join(place: PathOrUrl, *names: str) -> str:
 def pieces(read_at: Callable[[int, int], bytes]) -> Iterator[bytes]:
     """Yield the content of a file from start to end, some megabytes at a time."""
     offset = 0
-    while data := read_at(offset, _PIECE):
+    while data := read_at(offset, _FILE_PIECE):
         yield data
         offset += len(data)
-        if len(data) < _PIECE:
+        if len(data) < _FILE_PIECE:
             return
 
 

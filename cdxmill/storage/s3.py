@@ -25,7 +25,7 @@ from cdxmill.storage.patience import (
 from cdxmill.version import install_extra
 
 INSTALL = f"s3:// needs boto3: {install_extra('s3')}"
-_PIECE = 1 << 16
+_BODY_PIECE = 1 << 16
 _COPIED_PART = 256 << 20
 """S3 copies parts at the same time, and each in one request; a part of a copy may have up to 5 GiB."""
 _NO_OBJECT = "the URL has no bucket or no key", "use s3://BUCKET/KEY"
@@ -157,7 +157,7 @@ class _Object:
         with closing(answer["Body"]) as body, _body_errors():
             self._check(answer, first, last)
             pace = Pace()
-            while piece := body._raw_stream.read1(_PIECE):  # StreamingBody.read waits for a full piece
+            while piece := body._raw_stream.read1(_BODY_PIECE):  # StreamingBody.read waits for a full piece
                 data += piece
                 pace.arrived(len(piece))
         gained = len(data) - before

@@ -20,7 +20,7 @@ def test_many_urls_are_answered_by_a_server_without_ranges(
 ) -> None:
     monkeypatch.setattr(find_lines, "JOINED", 1)  # one read per block
     monkeypatch.setattr(
-        "cdxmill.storage.web.connections._PIECE", 64
+        "cdxmill.storage.web.connections._BODY_PIECE", 64
     )  # so that a download lasts longer than one read
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)

@@ -35,7 +35,7 @@ from cdxmill.storage.location import Location
 ROW = ["filename", "offset", "length", "timestamp", "url", "related", "copied_offset", "copied_length"]
 """The first row of a list: the names of its columns. `related` is yes if the run also copied related records, else no."""
 _FILE = re.compile(r"(.+)-(\d{5,})\.(?:warc|arc)\.gz")
-_PIECE = 1 << 20
+_COPY_PIECE = 1 << 20
 
 
 class FileHead(NamedTuple):
@@ -259,7 +259,7 @@ class _OpenFile:
             ):
                 start += done
         source.seek(start)
-        while start < end and (piece := source.read(min(_PIECE, end - start))):
+        while start < end and (piece := source.read(min(_COPY_PIECE, end - start))):
             self._write(piece)
             start += len(piece)
 

@@ -22,7 +22,7 @@ MIN_SIZE, MAX_DICTIONARY = 256, 16 << 20
 MAX_WINDOW = 128 << 20
 """Bytes. The limit of the program zstd, too. The specification of WARC-Zstd asks readers for 8 MiB."""
 
-_SEGMENT, _PIECE = 1000, 8
+_SEGMENT, _MATCH = 1000, 8
 _TABLE = 22
 _FRAME_LEVEL = 19
 _FRAME_HEADER = 8
@@ -36,7 +36,7 @@ def train(samples: Sequence[bytes], size: int, level: int) -> bytes:
     """A dictionary of at most `size` bytes for frames of this level. Raises TooFewSamples."""
     try:
         trained = zstandard.train_dictionary(
-            size, list(samples), k=_SEGMENT, d=_PIECE, f=_TABLE, level=level, dict_id=MIN_ID
+            size, list(samples), k=_SEGMENT, d=_MATCH, f=_TABLE, level=level, dict_id=MIN_ID
         )
     except zstandard.ZstdError as error:
         raise TooFewSamples(str(error).rpartition(": ")[2].lower()) from None

@@ -5,12 +5,9 @@ The same lines give the same bytes only with the same compressor: the same libra
 part-00000          <urlkey> <timestamp> TAB <shard> TAB <offset> TAB <length>
 cluster.idx         the same TAB <number of the line, from 1>
 cluster.loc         <shard> TAB <location> [TAB <location>...]
+archives.tsv        <file name> TAB <path or URL> [TAB <path or URL>...], sorted by bytes, one line for a name
 
 A key cannot contain a tab: it is written as the bytes 08 02, and 08 as 08 01, which keeps the order.
-
-    file name TAB path or URL [TAB path or URL...]
-
-Lines are sorted by their bytes, and each file name has one line.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ _PROXY_VARIABLES = (
 )  # fmt: skip
 _inside: dict[str, bool] = {}
 """Hosts by name: whether all connections to them went to internal addresses."""
-_PIECE = 1 << 16
+_BODY_PIECE = 1 << 16
 """Bytes that are read from a body at once. At most this much is lost and requested again."""
 _SHORT = 1 << 14
 """Bytes. An unwanted body up to this size is read, which takes less time than a new connection."""
@@ -233,7 +233,7 @@ def pieces_of(url: str, answer: BaseHTTPResponse) -> Iterator[bytes]:
     Raises TryAgain if the connection breaks or the body arrives too slowly.
     """
     pace = Pace()
-    while piece := piece_of(url, answer, _PIECE):
+    while piece := piece_of(url, answer, _BODY_PIECE):
         pace.arrived(len(piece))
         yield piece
 
@@ -241,7 +241,7 @@ def pieces_of(url: str, answer: BaseHTTPResponse) -> Iterator[bytes]:
 def piece_of(url: str, answer: BaseHTTPResponse, size: int) -> bytes:
     """The bytes of the body that have arrived, at most `size`; b"" at its end. Raises TryAgain."""
     with faults(url):
-        return answer.read1(min(size, _PIECE), decode_content=False)
+        return answer.read1(min(size, _BODY_PIECE), decode_content=False)
 
 
 def small_body(url: str, answer: BaseHTTPResponse, most: int) -> bytes:
