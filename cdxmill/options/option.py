@@ -184,6 +184,8 @@ def check(asked: Options, fields: Sequence[Declared], given: Collection[str], sp
 def _check_value(value: Any, option: Option, name: str) -> None:
     if value is None:
         return
+    if value == "" and "--output" in option.names:
+        raise UsageError(f"{name} is empty; give a path or URL (is a variable unset?)")
     if option.choices and value not in option.choices:
         raise UsageError(f"invalid {name} {value!r}: expected one of {', '.join(option.choices)}")
     if option.min is not None and value < option.min:

@@ -44,3 +44,14 @@ def test_an_output_that_is_an_input_is_refused(
     assert done.returncode == 2
     assert b"is an input" in done.stderr
     assert {path: path.read_bytes() for path in directory.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "command", ["index", "build", "scan", "recompress", "count tags", "copy", "sample -s 2"]
+)
+def test_an_empty_output_is_wrong_usage(command: str, directory: Path, run_cdxmill: RunCdxmill) -> None:
+    before = set(directory.iterdir())
+    done = run_cdxmill(*command.split(), "-o", "", "i.warc.gz", cwd=directory)
+    assert done.returncode == 2
+    assert b"--output is empty; give a path or URL" in done.stderr
+    assert set(directory.iterdir()) == before
