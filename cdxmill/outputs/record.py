@@ -21,14 +21,20 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from cdxmill.errors import UsageError
 from cdxmill.formats.own_records import BESIDE, FAILURES, OUTPUTS, format_row, parse_row
 from cdxmill.outputs.names import identity
 from cdxmill.running.failures import Failure
 from cdxmill.storage.local import append_rows, make_directory, stopping, write_atomic
 from cdxmill.storage.location import Location
+from cdxmill.storage.reading import first_bytes
 
 _TAIL = 8
 """Bytes at the end of a gzip file: the CRC32 and the length of its last member."""
+
+
+_COLUMNS, _HEAD = 4, 1 << 16
+"""Of a list of failures: the columns, and the bytes at its start that show whose it is."""
 
 
 class OutputRow(NamedTuple):
@@ -142,6 +148,14 @@ def list_beside(output: Location, failures: Sequence[Failure]) -> None:
 def list_in(directory: Path, failures: Sequence[Failure]) -> None:
     """Append the failures of an archive to the list of a local directory. Raises StoppedError."""
     append_rows(directory / FAILURES, map(_row, failures))
+
+
+def check_list(file: Location) -> None:
+    """Raise UsageError if a file with the name of a list of failures is somebody else's. A killed run's row may be cut."""
+    *rows, last = first_bytes(file, _HEAD).split(b"\n")
+    is_own = all(len(row := parse_row(one)) == _COLUMNS and not row[1].strip("0123456789") for one in rows)
+    if not is_own or (last and not rows and b"\t" not in last):
+        raise UsageError(f"{file}: is not of cdxmill; move it away, or choose another output directory")
 
 
 def _row(failure: Failure) -> list[str]:

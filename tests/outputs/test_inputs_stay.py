@@ -55,3 +55,35 @@ def test_an_empty_output_is_wrong_usage(command: str, directory: Path, run_cdxmi
     assert done.returncode == 2
     assert b"--output is empty; give a path or URL" in done.stderr
     assert set(directory.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("index -o out i.warc.gz", "failures.tsv"),
+        ("scan -o out i.warc.gz absent.warc.gz", "failures.tsv"),
+        ("recompress --replace -o out i.warc.gz", "failures.tsv"),
+        ("copy -o out --archives . a.cdxj *.org", "copy-failures.tsv"),
+        ("copy -o out --archives absent a.cdxj *.org", "copy-failures.tsv"),
+    ],
+)
+@pytest.mark.parametrize("content", ["precious", "a note\nof mine\n", "a\tb\tc\td\n"])
+def test_a_list_of_somebody_else_is_left_alone(
+    command: str, name: str, content: str, directory: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (directory / "out").mkdir()
+    (directory / "out" / name).write_text(content)
+    done = run_cdxmill(*command.split(), cwd=directory)
+    assert done.returncode == 2
+    assert f"out/{name}: is not of cdxmill; move it away".encode() in done.stderr
+    assert (directory / "out" / name).read_text() == content
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o2750])
+def test_a_cluster_keeps_the_mode_of_its_directory_when_it_is_replaced(
+    mode: int, directory: Path, run_cdxmill: RunCdxmill
+) -> None:
+    for options in (["-s", "1"], ["-s", "2", "--replace"]):
+        assert run_cdxmill("build", *options, "-o", "c", "i.warc.gz", cwd=directory).returncode == 0
+        assert options == ["-s", "1"] or (directory / "c").stat().st_mode & 0o7777 == mode
+        (directory / "c").chmod(mode)

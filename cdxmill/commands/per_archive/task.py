@@ -16,6 +16,7 @@ from typing import IO, NamedTuple, TypeVar, cast
 
 from cdxmill.capture import Damage, Note
 from cdxmill.errors import InputError
+from cdxmill.formats.own_records import FAILURES
 from cdxmill.inputs.named import Input, check_archives
 from cdxmill.outputs.existing import OutputSettings, PlannedOutputs, Rule, check_inputs_stay, plan_outputs
 from cdxmill.outputs.names import identity
@@ -23,6 +24,7 @@ from cdxmill.outputs.record import (
     Fingerprinted,
     OutputRow,
     append_made,
+    check_list,
     failures_beside,
     forgetting,
     list_beside,
@@ -181,6 +183,8 @@ def checked_place(names: Mapping[Input, str], target: PathOrUrl) -> Location:
     check_archives(names)
     place = locate(target)
     place.check_writable()
+    if place.directory is not None:
+        check_list(Location(str(place.directory / FAILURES)))
     check_inputs_stay(outputs_in(place, names).values(), [archive.location for archive in names])
     return place
 
