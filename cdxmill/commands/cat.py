@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cdxmill.capture import Damage, Record
 from cdxmill.formats.own_records import format_row
 from cdxmill.messages import count
-from cdxmill.outputs.existing import check_inputs_stay
+from cdxmill.outputs.names import check_inputs_stay
 from cdxmill.running.failures import Failures
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.storage.location import locate, output_file

@@ -12,7 +12,7 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.named import Input, check_archives
 from cdxmill.messages import count as quantity
 from cdxmill.options.archives import CountOptions
-from cdxmill.outputs.existing import check_inputs_stay
+from cdxmill.outputs.names import check_inputs_stay
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import counted, processes_by_default, run_tasks
 from cdxmill.running.progress import Progress

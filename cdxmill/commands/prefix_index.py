@@ -20,7 +20,7 @@ from cdxmill.messages import count, human_bytes
 from cdxmill.options.option import required_paths
 from cdxmill.options.queries import Query
 from cdxmill.options.trees import TreeBuilding
-from cdxmill.outputs.existing import check_inputs_stay
+from cdxmill.outputs.names import check_inputs_stay
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.search.lookup import ARCHIVES, LAYOUT

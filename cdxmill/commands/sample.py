@@ -13,7 +13,7 @@ from cdxmill.inputs.pipes import Pipes
 from cdxmill.messages import count
 from cdxmill.options.clusters import Sampling
 from cdxmill.options.option import optional_path, required_paths
-from cdxmill.outputs.existing import check_inputs_stay
+from cdxmill.outputs.names import check_inputs_stay
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import locate
 from cdxmill.tasks.sampling import SAMPLES_PER_SHARD, sample_inventory, splits_of

@@ -6,7 +6,7 @@ import hashlib
 import os
 import posixpath
 import zlib
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
@@ -79,27 +79,6 @@ class PlannedOutputs(NamedTuple):
 
     to_write: dict[Input, Location]
     kept: list[Input]
-
-
-def check_inputs_stay(outputs: Iterable[Location], inputs: Iterable[Location]) -> None:
-    """Raise UsageError if an output would replace a file that is read. Every command that writes a file asks this."""
-    read: dict[object, list[Location]] = {}
-    for place in inputs:
-        read.setdefault(_file_at(place), []).append(place)
-    for output in outputs:
-        if any(output.is_same(place) for place in read.get(_file_at(output), ())):
-            raise UsageError(f"{output}: is an input; choose another output")
-
-
-def _file_at(place: Location) -> object:
-    """What several names of a file have in common. The path itself if there is no file."""
-    if place.is_remote:
-        return identity(place)
-    try:
-        found = os.stat(place.local)  # noqa: PTH116 - a tenth of the time of Path.resolve
-    except (OSError, ValueError):
-        return place.local
-    return found.st_dev, found.st_ino
 
 
 def plan_outputs(

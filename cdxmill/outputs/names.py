@@ -1,4 +1,4 @@
-"""The names of the outputs of archives, below the output directory; and one text for all spellings of an archive."""
+"""The names of the outputs of archives, which are never those of inputs; and one text for all spellings of an archive."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TypeVar
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.named import Input, without_host
 from cdxmill.inputs.pipes import NO_NAME
-from cdxmill.storage.location import PathOrUrl, locate
+from cdxmill.storage.location import Location, PathOrUrl, locate
 
 Key = TypeVar("Key")
 
@@ -144,6 +144,27 @@ def identity(path: PathOrUrl) -> str:
         return place.absolute()
     except InputError:  # a file URL with the name of another machine
         return place.text
+
+
+def check_inputs_stay(outputs: Iterable[Location], inputs: Iterable[Location]) -> None:
+    """Raise UsageError if an output would replace a file that is read. Every command that writes a file asks this."""
+    read: dict[object, list[Location]] = {}
+    for place in inputs:
+        read.setdefault(_file_at(place), []).append(place)
+    for output in outputs:
+        if any(output.is_same(place) for place in read.get(_file_at(output), ())):
+            raise UsageError(f"{output}: is an input; choose another output")
+
+
+def _file_at(place: Location) -> object:
+    """What several names of a file have in common. The path itself if there is no file."""
+    if place.is_remote:
+        return identity(place)
+    try:
+        found = os.stat(place.local)  # noqa: PTH116 - a tenth of the time of Path.resolve
+    except (OSError, ValueError):
+        return place.local
+    return found.st_dev, found.st_ino
 
 
 def cdx_names(archives: Sequence[Input], cc_index_paths: bool) -> dict[Input, str]:

@@ -18,8 +18,8 @@ from cdxmill.capture import Damage, Note
 from cdxmill.errors import InputError
 from cdxmill.formats.own_records import FAILURES
 from cdxmill.inputs.named import Input, check_archives
-from cdxmill.outputs.existing import OutputSettings, PlannedOutputs, Rule, check_inputs_stay, plan_outputs
-from cdxmill.outputs.names import identity
+from cdxmill.outputs.existing import OutputSettings, PlannedOutputs, Rule, plan_outputs
+from cdxmill.outputs.names import check_inputs_stay, identity
 from cdxmill.outputs.record import (
     Fingerprinted,
     OutputRow,
