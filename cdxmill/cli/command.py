@@ -1,4 +1,4 @@
-"""A click command from a function that takes one dataclass with the command's arguments and options; and what it prints.
+"""Makes a click command of a function that takes one dataclass; and the output, the errors and the engine of all commands.
 
 The fields of the dataclass declare them: see `options.option`. The type of a field decides how its value is parsed:
 bool is a flag, tuple[str, str] takes two values, and what may be several things is text.

@@ -1,4 +1,6 @@
-"""What a user named, a path, a URL or a crawl -> the directory of a cluster, its index and where its shards are.
+"""Which cluster a user means -> its directory, its index, and where its shards are.
+
+It is named by a path, by a URL or as a crawl of Common Crawl. Crawls are looked for on a server with these files:
 
     <base>/cc-index/collections/<name>/indexes/    the index, a ZipNum cluster
     <base>/<file name of an index line>            the archives

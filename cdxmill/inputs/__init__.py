@@ -1,1 +1,1 @@
-"""What the user named -> files: archives, CDX files, split files; and how CDX files are sorted and sampled."""
+"""What the user named -> inputs: archives, CDX files, pipes; and the archives that index lines name, read in ranges."""

@@ -1,4 +1,4 @@
-"""The inputs that the user named (files, directories, globs, a manifest, WACZ files) -> the list of archives."""
+"""`find_archives`: files, directories, globs, URLs, manifests and WACZ files -> the list of archives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The inputs that the user named (files, directories, globs, URLs) -> files. What is skipped or cannot be listed is reported."""
+"""`Input`, and the search that finds inputs: files, directories, globs, URLs -> files. What is skipped is reported."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Running tasks: processes, progress, failures, resuming."""
+"""Running tasks: processes, progress, failures, resuming, and the lock on an output directory."""

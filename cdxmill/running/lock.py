@@ -3,7 +3,7 @@
 On a disk, the lock is `flock` on this file, which is deleted at the end of the run. If it exists and nobody holds it, the
 earlier run was killed. Then its temporary files are deleted, as they are when a run ends with an error.
 
-At a URL, no file can be locked. The run renews the file from time to time. One that was not renewed for an hour is that of
+At a URL, only `copy` uses a lock. No file can be locked there, so the run renews the file from time to time. One that was not renewed for an hour is that of
 a killed run, and so is one of a process of this machine that has ended. Two runs that begin in the same moment both write
 the file, and the later one has the lock; the other one stops before it finishes its first output.
 """

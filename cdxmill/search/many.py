@@ -1,7 +1,7 @@
 """Many URLs -> their answers, in the order of the URLs. If all URLs are exact, each block is read once.
 
 URLs     -> batches of 100,000, each sorted by key
-batch    -> the blocks of all its URLs              over a network: read ahead, see search/many
+batch    -> the blocks of all its URLs              over a network, they are read ahead
 blocks   -> answers in key order -> answers in the order of the URLs
 """
 

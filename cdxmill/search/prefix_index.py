@@ -1,6 +1,6 @@
 """A prefix B-tree at a path or URL, opened for searches: query -> key ranges -> items -> lines.
 
-from cdxmill.search.prefix_index import Search, find_captures
+from cdxmill.search.prefix_index import find_captures
 for lines in find_captures("index.tree", ["*.example.com"]):    # lists of CDXJ lines with filename, offset, length
     ...
 """

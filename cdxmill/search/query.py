@@ -1,10 +1,10 @@
 """One query -> the lines of a cluster, their number or an estimate, as pywb's CDX server would answer it.
 
-URL, match type  -> key range        formats/lookup_query
+URL, match type  -> key range        formats/lines/lookup_query
 key range        -> blocks           stages/zipnum/secondary_index
-blocks           -> lines            stages/zipnum/find_lines, block_text
+blocks           -> lines            stages/zipnum/find_lines
 lines            -> chosen lines     stages/lines/choose_lines
-chosen lines     -> printed lines    formats/answer_line
+chosen lines     -> printed lines    formats/lines/capture_fields
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Requests that fail: which may succeed later, how often and how long they are repeated, and the waits between."""
+"""Requests that fail: which may succeed later, how often and how long they are repeated (CDXMILL_PATIENCE), the waits between."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What tasks do with CDX files: group, sort, sample."""
+"""Work on whole inputs: group, sort and sample CDX files, sample records, make the items of a prefix B-tree."""

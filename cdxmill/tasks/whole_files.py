@@ -1,4 +1,6 @@
-"""Files that are taken whole or not at all, and a sample of their lines. Needs nothing but Python, so that it runs on any node of Hadoop."""
+"""A sample of the lines of files. A file that turns out to be corrupt is taken back whole.
+
+This module needs nothing but Python, so that it runs on any node of Hadoop."""
 
 from __future__ import annotations
 

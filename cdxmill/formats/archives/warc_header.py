@@ -1,4 +1,5 @@
-"""A WARC record's header (ISO 28500:2017, 4 and 5), and headers with the layout of an earlier one, read by one match.
+"""A WARC record's header (ISO 28500:2017, 4 and 5). `parse_warc_header` reads any of them; `HeaderShapes` reads those with the
+layout of an earlier one by one match.
 
 As lenient as warcio: bare LF, folded lines, names in any case and lines without a colon, which are dropped, are
 accepted. Of two equal names the first counts. A header in which another record starts is refused.

@@ -1,4 +1,5 @@
-"""The fields of a CDX or CDXJ line, as pywb's CDX server names them, where its record is, and the lines that are printed.
+"""A CDX or CDXJ line, read: its fields under the names of pywb's CDX server, and the place of its record. And the lines that
+are printed for it.
 
 CDXJ   <urlkey> <timestamp> {"url": ..., "mime": ..., ...}
 CDX    <urlkey> <timestamp> <url> ...                        6, 7, 9, 10 or 11 fields; the last three also with ORIGINAL

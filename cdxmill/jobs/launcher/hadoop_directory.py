@@ -1,8 +1,8 @@
 """URLs, directories and files of Hadoop, as the launcher of a job sees them.
 
-HDFS is reached as everywhere (cdxmill.storage), by mrjob, too. The hadoop command has the keys of the job, so under mrjob's hadoop
-runner it is used for S3 and all other file systems. Elsewhere, and for a directory that all machines share (file://),
-cdxmill.storage is used.
+HDFS is reached by cdxmill.storage, by mrjob, too. For S3 and other file systems, mrjob's hadoop runner uses the `hadoop`
+command, because that has the keys of the job. Other runners use cdxmill.storage, and so do all for file://, a directory that
+all machines share.
 """
 
 from __future__ import annotations

@@ -5,5 +5,6 @@
 - `archives`, `sample`, `zipnum`: the tasks of the jobs that read archives, and of the other two
 - `files`: read a task's files, and put its files into the directory of the cluster
 
-All but `archives` and what they import, such as cdxmill.storage.hadoop, need only Python 3.9 and what the archive of the job contains.
+`archives` needs the libraries of cdxmill. All others, and what they import, need only Python 3.9 and what the archive of the
+job contains.
 """

@@ -1,6 +1,6 @@
-"""Counts of items, such as the start tags of pages: in memory, in runs of lines, and their sums.
+"""Counts of items: in memory, in runs of lines, and their sums. Also the start tags of a page, which are such items.
 
-Tags are found without a tree, so those that a parser adds, like `<tbody>`, are missing. `native/tags.c` does the same.
+Start tags are found without a tree, so those that a parser adds, like `<tbody>`, are missing. `native/tags.c` does the same.
 
 A line of a run is `<item> TAB <count> TAB <name of the run>`. So the lines of different runs differ, and the merge of
 runs, which removes equal lines, keeps them all.

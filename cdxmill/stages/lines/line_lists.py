@@ -1,4 +1,4 @@
-"""Lists of lines: cut from a stream, without headers, distinct, grouped, joined to text and written to a file.
+"""Lists of lines: cut a stream into them, drop headers and duplicates, divide and group them, join them to text, write them.
 
 Lines are bytes without their line end. This module needs nothing but Python, so that it runs on
 any node of a Hadoop cluster.

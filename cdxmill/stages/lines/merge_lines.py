@@ -4,8 +4,8 @@ Each source gives lists of lines. A round looks some lines ahead in each list, t
 the lines up to the smallest line found there, and sorts them at once: the sort finds the runs and
 merges them. Memory is one list per source.
 
-Both ways give the same blocks. In C (`native/merger.c`) no line becomes an object, which takes two
-thirds of the time of a merge of lists.
+Blocks are merged in one of two ways, with the same result: as lists in Python, or as texts in C
+(`native/merger.c`), where no line becomes an object. That takes two thirds of the time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Inputs that are already sorted: their lines need not become objects, and large gzip files need not be spilled.
 
-Most CDX files are sorted, but only gzip files of small members can be read again from any position: the offset of a
-member times SPAN, plus the number of bytes of its content before the position. The others are written to scratch space
+Most CDX files are sorted, but only gzip files of small members can be read again from any position. A position is the
+offset of a member times SPAN, plus the number of bytes of its content before it. The others are written to scratch space
 as they are, as far as they are in order. With the compiled module, that needs nothing but Python, so that it runs on any
 node of a Hadoop cluster.
 """

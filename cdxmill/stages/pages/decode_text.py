@@ -1,6 +1,6 @@
 """Bytes of a text -> UTF-8, and its language.
 
-One rule differs, because many declarations are wrong: bytes that are valid UTF-8, and not only ASCII, are UTF-8.
+Charsets are found as browsers find them. One rule differs, because many declarations are wrong: bytes that are valid UTF-8, and not only ASCII, are UTF-8.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records of a compressed archive with one record per unit: a gzip member (WARC 1.1, annex D), or Zstandard frames.
+"""Records of a gzip archive, one per member (WARC 1.1, annex D), and the base that `read_zst` has, too: one record per unit.
 
 A unit is read in one of two ways. The quick way takes a unit that is small, in the window and valid as a whole. If
 that fails for any reason, the careful way decompresses it piece by piece, in bounded memory, and reports what is wrong.

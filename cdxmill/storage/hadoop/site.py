@@ -1,4 +1,6 @@
-"""Find the WebHDFS addresses of the name nodes for an hdfs:// URL, and the hadoop command. The first source that has an address is used:
+"""Find the WebHDFS addresses of the name nodes for an hdfs:// URL, and the hadoop command.
+
+The addresses are those of the first source that has any:
 
 CDXMILL_WEBHDFS=http://HOST:PORT[,http://HOST:PORT]     set by the user
 dfs_namenode_http_address, fs_defaultFS, ...            set by Hadoop streaming in the environment of its tasks
