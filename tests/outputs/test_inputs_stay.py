@@ -87,3 +87,18 @@ def test_a_cluster_keeps_the_mode_of_its_directory_when_it_is_replaced(
         assert run_cdxmill("build", *options, "-o", "c", "i.warc.gz", cwd=directory).returncode == 0
         assert options == ["-s", "1"] or (directory / "c").stat().st_mode & 0o7777 == mode
         (directory / "c").chmod(mode)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "output"), [("warcs", "warcs"), ("warcs/i.warc.gz", "./warcs"), ("i.warc.gz", ".")]
+)
+def test_a_cluster_is_not_mixed_with_its_archives(
+    inputs: str, output: str, directory: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (directory / "warcs").mkdir()
+    shutil.copyfile(directory / "i.warc.gz", directory / "warcs/i.warc.gz")
+    before = sorted(directory.rglob("*"))
+    done = run_cdxmill("build", "-o", output, inputs, cwd=directory)
+    assert done.returncode == 2
+    assert b": has archives that are read; choose another directory for the cluster" in done.stderr
+    assert sorted(directory.rglob("*")) == before

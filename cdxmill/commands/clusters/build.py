@@ -20,7 +20,7 @@ from cdxmill.commands.clusters.zipnum import (
     write_cluster,
 )
 from cdxmill.commands.per_archive.index import IndexOptions, IndexSummary, index_to_directory
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, format_path_index
 from cdxmill.formats.own_records import FAILURES, OUTPUTS
 from cdxmill.inputs.cdx_files import take_inventory
@@ -73,6 +73,8 @@ def build(
     check_index_names(archives)
     place = locate(place)
     place.check_writable()
+    if any(place.is_same(parent) for parent in {one.location.stored_in.parent for one in archives}):
+        raise UsageError(f"{place}: has archives that are read; choose another directory for the cluster")
     names = unique_names(archives)
     run = _fingerprint_of(names, index_options, zipnum_options)
     with open_output(place, run, zipnum_options.replace, failures, zipnum_options.points) as output:
