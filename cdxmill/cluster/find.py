@@ -1,6 +1,6 @@
 """Which cluster a user means -> its directory, its index, and where its shards are.
 
-It is named by a path, by a URL or as a crawl of Common Crawl. Crawls are looked for on a server with these files:
+A path, a URL or the name of a crawl of Common Crawl says which. The server of the crawls has these files:
 
     <base>/cc-index/collections/<name>/indexes/    the index, a ZipNum cluster
     <base>/<file name of an index line>            the archives

@@ -37,7 +37,7 @@ _START = 1 << 12
 def _open_wacz_files(search: Search, named: Collection[str]) -> None:
     """Replace each WACZ that the search has found by the archives in it.
 
-    Such a file is named in index lines as the WACZ, followed by its name there. If the WACZ is one of `named` and the
+    In index lines, such a file has the name of the WACZ, then its name in the WACZ. If the WACZ is one of `named` and the
     only input, the name is that of the index in the WACZ: the path below `archive/`.
     """
     found_wacz = [entry.location for entry in search.inputs if is_wacz(entry.path)]

@@ -86,7 +86,7 @@ class Input(NamedTuple):
 
 
 def named_input(path: PathOrUrl, filename: str) -> Input:
-    """An input that the user named, or that is in a directory. Its output is named as the file is named in index lines."""
+    """An input that the user named, or that is in a directory. Its output is named after its name in index lines."""
     return Input(locate(path), filename, str(path), filename)
 
 

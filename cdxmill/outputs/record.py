@@ -150,7 +150,7 @@ def list_in(directory: Path, failures: Sequence[Failure]) -> None:
     append_rows(directory / FAILURES, map(_row, failures))
 
 
-def check_list(file: Location) -> None:
+def check_failure_list(file: Location) -> None:
     """Raise UsageError if a file with the name of a list of failures is somebody else's. A killed run's row may be cut."""
     *rows, last = first_bytes(file, _HEAD).split(b"\n")
     is_own = all(len(row := parse_row(one)) == _COLUMNS and not row[1].strip("0123456789") for one in rows)

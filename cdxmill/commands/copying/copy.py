@@ -36,7 +36,7 @@ from cdxmill.formats.lines.capture_fields import REVISIT
 from cdxmill.formats.own_records import format_row
 from cdxmill.messages import count, human_bytes
 from cdxmill.options.records import Copying
-from cdxmill.outputs.record import check_list
+from cdxmill.outputs.record import check_failure_list
 from cdxmill.running.failures import Failures, kind_of
 from cdxmill.running.lock import RENEWED, hold, hold_remote
 from cdxmill.running.processes import RateLimit, run_tasks
@@ -91,7 +91,7 @@ def copy(asked: Asked, target: PathOrUrl, options: Copying, failures: Failures) 
     with _work_directory(place, failures) as (directory, check):
         finished = Finished(place)
         if FAILURES in finished.names:
-            check_list(place / FAILURES)
+            check_failure_list(place / FAILURES)
         work = WorkDirectory(directory, _job(asked, options))
         try:
             plan = _plan(asked, work, finished)

@@ -330,10 +330,8 @@ class UnitCopier:
             raise NoRecord(reason or "the record has no URL")
         if not place.url and capture.urlkey != one.key:  # lines of a prefix B-tree have no URL
             raise NoRecord(f"the record has the key {capture.urlkey!r}, the index line has {one.key!r}")
-        if (
-            archive.place.text,
-            place.offset,
-        ) in files.written:  # beside a response, or for a line with another key
+        key = archive.place.text, place.offset
+        if key in files.written:  # beside a response, or for a line with another key
             return
         if not record.headers.get(b"warc-payload-digest"):  # else its line would need the SHA-1 again
             fetched.record = record = record._replace(payload_digest=capture.digest)
@@ -349,7 +347,7 @@ class UnitCopier:
             except ValueError as error:
                 raise NoRecord(str(error)) from None
             files.write(WARC, row, member)
-        files.written.add((archive.place.text, place.offset))
+        files.written.add(key)
         if record.headers.get(b"warc-type") == b"revisit":
             files.result.revisits.append([*revisit_of(one), *reference_in(record.headers)])
 

@@ -24,7 +24,7 @@ from cdxmill.outputs.record import (
     Fingerprinted,
     OutputRow,
     append_made,
-    check_list,
+    check_failure_list,
     failures_beside,
     forgetting,
     list_beside,
@@ -184,7 +184,7 @@ def checked_place(names: Mapping[Input, str], target: PathOrUrl) -> Location:
     place = locate(target)
     place.check_writable()
     if place.directory is not None:
-        check_list(Location(str(place.directory / FAILURES)))
+        check_failure_list(Location(str(place.directory / FAILURES)))
     check_inputs_stay(outputs_in(place, names).values(), [archive.location for archive in names])
     return place
 
