@@ -8,11 +8,16 @@ from typing import IO, NamedTuple, Protocol
 
 
 class Entry(NamedTuple):
-    """A file or directory: its size in bytes, and the time of its last change in seconds since 1970."""
+    """A file or directory: its size in bytes, and the time of its last change in seconds since 1970.
+
+    `tag` differs for each version of a file: the ETag on S3, else the time as precisely as the storage tells it, "" if it
+    tells none.
+    """
 
     size: int
     modified: float
     is_directory: bool = False
+    tag: str = ""
 
 
 class Properties(NamedTuple):
@@ -45,8 +50,16 @@ class Reads(Protocol):
 class Writes(Reads, Protocol):
     """The functions of a storage that can also write."""
 
-    def write_atomic(self, path: str, /) -> AbstractContextManager[IO[bytes]]:
-        """Write a file that gets its name only when it is complete. Its directory is created. Raises StoppedError."""
+    def write_atomic(
+        self, path: str, stamp: Callable[[], str] | None = None, /
+    ) -> AbstractContextManager[IO[bytes]]:
+        """Write a file that gets its name only when it is complete. Its directory is created. Raises StoppedError.
+
+        The file gets the text of `stamp`, which is asked for when its content is complete (see `Location.stamped`).
+        """
+
+    def stamped(self, path: str, /) -> tuple[Entry | None, str]:
+        """What `status` gives, and the stamp (see `Location.stamped`). Only remote storages have it. Raises InputError."""
 
     def list_directory(self, path: str, /) -> dict[str, Entry]:
         """The entries of a directory by name. Empty if it does not exist. Raises InputError."""

@@ -222,7 +222,7 @@ def list_directory(path: str) -> dict[str, Entry]:
 
 
 def _entry(stat: os.stat_result) -> Entry:
-    return Entry(stat.st_size, stat.st_mtime, S_ISDIR(stat.st_mode))
+    return Entry(stat.st_size, stat.st_mtime, S_ISDIR(stat.st_mode), str(stat.st_mtime_ns))
 
 
 def remove(path: str) -> None:

@@ -151,12 +151,10 @@ class Location:
     def is_newer(self, source: Location) -> bool:
         """Whether this output has content and is not older than `source`.
 
-        An empty file was left by a power cut. The time of the source is not compared if its storage has none, or if
-        only the source is remote: such archives are not rewritten, and a request for each would make a rerun slow.
-        False if the source cannot be read. Raises InputError if the storage of the output gives no answer.
+        An empty file was left by a power cut. The time is not compared if the source's storage has none, or if only the
+        source is remote. False if the source cannot be read. Raises InputError if the output's storage gives no answer.
         """
-        made = self.status()
-        if made is None or not made.size:
+        if (made := self.status()) is None or not made.size:
             return False
         if not source.properties.has_times or (source.is_remote and not self.is_remote):
             return True
@@ -194,15 +192,25 @@ class Location:
             hint = "use --replace to replace it, or choose another output file"
             raise UsageError(f"{self.text}: already exists; {hint}")
 
-    def write_atomic(self, *, sync_name: bool = True) -> AbstractContextManager[IO[bytes]]:
+    def write_atomic(
+        self, *, sync_name: bool = True, stamp: Callable[[], str] | None = None
+    ) -> AbstractContextManager[IO[bytes]]:
         """Write a file that gets its name only when it is complete. Its directory is created. Raises StoppedError.
 
-        Without `sync_name`, call `local.sync_directories` later if the file is local.
+        Without `sync_name`, call `local.sync_directories` later. The `stamp` of a remote file is asked for at its end.
         """
         storage, name = self._writes
-        if storage is local:
+        if not self.is_remote:
             return local.write_atomic(name, sync_name=sync_name)
-        return storage.write_atomic(name)
+        return storage.write_atomic(name, stamp)
+
+    def stamped(self) -> tuple[Entry | None, str]:
+        """What `status` gives, and the stamp: up to 2000 printable ASCII characters, which appear with the file's content.
+
+        "" if there is none; a local file never has one. Raises as `status`.
+        """
+        storage, name = self._writes
+        return storage.stamped(name) if self.is_remote else (self.status(), "")
 
     def entries(self) -> dict[str, Entry]:
         """The entries of a directory by name. Empty if it does not exist. Raises InputError."""

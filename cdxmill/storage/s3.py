@@ -28,6 +28,8 @@ INSTALL = f"s3:// needs boto3: {install_extra('s3')}"
 _BODY_PIECE = 1 << 16
 _COPIED_PART = 256 << 20
 """S3 copies parts at the same time, and each in one request; a part of a copy may have up to 5 GiB."""
+_STAMP = "cdxmill"
+"""The key of the stamp in the metadata of an object."""
 _NO_OBJECT = "the URL has no bucket or no key", "use s3://BUCKET/KEY"
 
 
@@ -38,24 +40,32 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
 
 
 @contextmanager
-def write_atomic(url: str) -> Iterator[IO[bytes]]:
-    """Write a file that is uploaded when it is complete: with one PUT, or in parts. None is left if that fails."""
+def write_atomic(url: str, stamp: Callable[[], str] | None = None) -> Iterator[IO[bytes]]:
+    """Write a file that is uploaded when it is complete: with one PUT, or in parts. None is left if that fails.
+
+    Its stamp is in its metadata, so both appear at once.
+    """
     target = _bucket_and_key(url)
     with spooled() as file:
         yield file
         file.seek(0)
+        more = {"ExtraArgs": {"Metadata": {_STAMP: stamp()}}} if stamp else {}
         with _stops(url), _errors(url, "written"):
-            _client(os.getpid()).upload_fileobj(file, **target)
+            _client(os.getpid()).upload_fileobj(file, **target, **more)
 
 
 def status(url: str) -> Entry | None:
     """The size and time of an object. None if it does not exist. Raises InputError."""
-    target = _bucket_and_key(url)
+    return stamped(url)[0]
+
+
+def stamped(url: str) -> tuple[Entry | None, str]:
+    """The size and time of an object, None if it does not exist, and its stamp. Raises InputError."""
     try:
-        head = _head(url, target)
+        head = _head(url, _bucket_and_key(url))
     except AbsentError:
-        return None
-    return _entry(head)
+        return None, ""
+    return _entry(head), head.get("Metadata", {}).get(_STAMP, "")
 
 
 def look(url: str, size: int) -> tuple[Entry, bytes]:
@@ -75,7 +85,7 @@ def list_directory(url: str) -> dict[str, Entry]:
         for directory in page.get("CommonPrefixes", ()):
             found.setdefault(directory["Prefix"][len(prefix) : -1], Entry(0, 0, is_directory=True))
         for item in page.get("Contents", ()):
-            found[item["Key"][len(prefix) :]] = Entry(item["Size"], item["LastModified"].timestamp())
+            found[item["Key"][len(prefix) :]] = _entry({**item, "ContentLength": item["Size"]})
     found.pop("", None)  # an object that some tools create for the directory itself
     return found
 
@@ -190,7 +200,7 @@ def _head(url: str, target: dict[str, str]) -> dict[str, Any]:
 
 def _entry(head: dict[str, Any]) -> Entry:
     time = head["LastModified"].timestamp() if "LastModified" in head else 0
-    return Entry(head.get("ContentLength", 0), time)
+    return Entry(head.get("ContentLength", 0), time, tag=head.get("ETag", "").strip('"'))
 
 
 def _split(url: str) -> tuple[str, str]:

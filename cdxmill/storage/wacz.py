@@ -162,12 +162,12 @@ class WaczFiles:
             yield read_member
 
     def status(self, path: str, /) -> Entry | None:
-        """The size of a file, and the time of the WACZ. None if it does not exist. Raises InputError."""
+        """The size of a file, its CRC-32 as its tag, and the time of the WACZ. None if it does not exist. Raises InputError."""
         entry = self._storage.status(self._place.wacz)
         if entry is None:
             return None
         member = _files_in(self._storage, self._place.wacz, entry).get(self._place.name)
-        return None if member is None else Entry(member.size, entry.modified)
+        return None if member is None else Entry(member.size, entry.modified, tag=f"{member.crc:08x}")
 
     def _member(self, path: str) -> Member:
         try:

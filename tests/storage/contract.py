@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -89,6 +90,8 @@ def check_writing(directory: str, *, has_directories: bool = True) -> None:
         _check_moves_of_directories(directory)
     _check_removal_of_trees(directory)
     _check_times(directory)
+    if locate(directory).is_remote:
+        _check_stamps(join(directory, "stamped.cdx.gz"))
     assert locate(directory).is_same(locate(f"{directory}/"))
     assert not locate(directory).is_same(locate(join(directory, "below")))
 
@@ -208,3 +211,16 @@ def _check_times(directory: str) -> None:
     assert found is not None
     assert (found.size, found.is_directory) == (2, False)
     assert locate(directory).entries()["2"] == found
+
+
+def _check_stamps(path: str) -> None:
+    """A stamp appears with the content, is replaced with it, and is not left behind."""
+    assert locate(path).stamped() == (None, "")
+    written: list[int] = []
+    for stamp in (" ".join(["a/b%20c", "0-1"] * 99), "other", ""):
+        with locate(path).write_atomic(stamp=partial(str, stamp) if stamp else None) as file:
+            written.append(file.write(stamp.encode() + b"1"))
+        entry, found = locate(path).stamped()
+        assert entry == locate(path).status()
+        assert entry is not None
+        assert (entry.size, found) == (written[-1], stamp)

@@ -62,6 +62,7 @@ def put(*words: str) -> None:
         into = place / Path(source).name if place.is_dir() else place
         if not into.parent.is_dir():
             return fail(f"{into.parent}", "No such file or directory")
+        into.unlink(missing_ok=True)  # Hadoop writes another file, and renames it
         into.write_bytes(sys.stdin.buffer.read() if source == "-" else place_of(source).read_bytes())
     return None
 
@@ -70,6 +71,18 @@ def get(*words: str) -> None:
     *urls, directory = words
     for path in (path for url in urls for path in matches(url)):
         shutil.copy(path, place_of(directory))
+
+
+def setfattr(*words: str) -> None:
+    assert words[:3:2] == ("-n", "-v")
+    os.setxattr(plain(words[4]), words[1], words[3].encode())
+
+
+def getfattr(_: str, url: str) -> None:
+    for path in matches(url):
+        print(f"# file: {path}")
+        for name in os.listxattr(path):
+            print(f'{name}="{os.getxattr(path, name).decode()}"')
 
 
 def mkdir(_: str, url: str) -> None:
@@ -106,7 +119,7 @@ def mv(url: str, target: str) -> None:
 
 
 if __name__ == "__main__":
-    verbs = {verb.__name__: verb for verb in (stat, cat, put, get, mkdir, rmdir, rm, mv)}
+    verbs = {verb.__name__: verb for verb in (stat, cat, put, get, setfattr, getfattr, mkdir, rmdir, rm, mv)}
     verbs[sys.argv[2][1:]](*sys.argv[3:])
     sys.stderr.write("".join(f"{line}\n" for line in FAILURES))
     sys.exit(bool(FAILURES))

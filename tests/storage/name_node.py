@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
@@ -22,6 +22,7 @@ class Stored:
     body: bytes
     number: int
     modified: int = 1_700_000_000_000
+    attributes: dict[str, str] = field(default_factory=dict)
 
 
 class NameNode(QuietServer):
@@ -39,6 +40,8 @@ class NameNode(QuietServer):
         """Bytes of a body after which the connection is closed, one per request."""
         self.lost: list[str] = []
         """Operations that are done but not answered, one per request."""
+        self.has_attributes = True
+        """Whether files may have extended attributes."""
         self.page: bytes | None = None
         """The answer to every request, as of a server that is not a name node."""
         self.page_status = 404
@@ -117,6 +120,18 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return None
         return self._json({"boolean": True})
+
+    def _setxattr(self, path: str, query: dict[str, str], body: bytes) -> None:
+        if not self.server.has_attributes:
+            return self._refuse(403, "IOException")
+        self.server.files[path].attributes[query["xattr.name"]] = query["xattr.value"]
+        return self._answer(200, b"")
+
+    def _getxattrs(self, path: str, query: dict[str, str], body: bytes) -> None:
+        if not self.server.has_attributes:
+            return self._refuse(403, "IOException")
+        found = self.server.files[path].attributes.items()
+        return self._json({"XAttrs": [{"name": name, "value": value} for name, value in found]})
 
     def _delete(self, path: str, query: dict[str, str], body: bytes) -> None:
         is_whole = query.get("recursive") == "true"

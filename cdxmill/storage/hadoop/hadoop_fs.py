@@ -11,15 +11,15 @@ import posixpath
 import re
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import IO
 
 from cdxmill.errors import AbsentError, InputError, RefusedError
-from cdxmill.storage.hadoop.site import absent, hadoop_command, why_no_web_hdfs
+from cdxmill.storage.hadoop.site import STAMP, absent, hadoop_command, why_no_web_hdfs
 from cdxmill.storage.interface import Entry
-from cdxmill.storage.local import spooled
+from cdxmill.storage.local import spooled, temporary_name
 from cdxmill.storage.patience import stops
 
 _AT_ONCE = BoundedSemaphore(4)
@@ -58,11 +58,29 @@ def fetch(patterns: Sequence[str], directory: Path) -> None:
 
 
 @contextmanager
-def write_atomic(url: str) -> Iterator[IO[bytes]]:
-    """Write a file that gets its name only when it is complete. Its directory is created. Raises StoppedError."""
+def write_atomic(url: str, stamp: Callable[[], str] | None = None) -> Iterator[IO[bytes]]:
+    """Write a file that gets its name only when it is complete. Its directory is created. Raises StoppedError.
+
+    A stamp takes three more commands: only a file with another name can have one before it gets its name.
+    """
     with spooled() as file:
         yield file
-        put(file, url)
+        if stamp is None:
+            put(file, url)
+            return
+        directory, name = posixpath.split(url)
+        temporary = f"{directory}/{temporary_name(name)}"
+        try:
+            put(file, temporary)
+            with suppress(InputError):  # HDFS may be set up without extended attributes
+                _run(url, "-setfattr", "-n", STAMP, "-v", stamp(), quoted(temporary))
+            with stops(url, "written"):
+                _run(url, "-rm", "-f", "-skipTrash", quoted(url))
+                _run(url, "-mv", quoted(temporary), quoted(url))
+        except BaseException:
+            with suppress(InputError):
+                _run(url, "-rm", "-f", "-skipTrash", quoted(temporary))
+            raise
 
 
 def put(file: IO[bytes], url: str, *, is_private: bool = False) -> None:
@@ -97,6 +115,19 @@ def status(url: str) -> Entry | None:
     return next(iter(_entries(url, quoted(url)).values()), None)
 
 
+def stamped(url: str) -> tuple[Entry | None, str]:
+    """The size and time of a file, None if it does not exist, and its stamp. Raises InputError."""
+    entry = status(url)
+    if entry is None:
+        return None, ""
+    start = f'{STAMP}="'
+    try:
+        lines = _lines(url, "-getfattr", "-d", quoted(url))
+    except InputError:
+        lines = []
+    return entry, next((line[len(start) : -1] for line in lines if line.startswith(start)), "")
+
+
 def list_directory(url: str) -> dict[str, Entry]:
     """The entries of a directory by name. Empty if it does not exist. Raises InputError."""
     return _entries(url, quoted(url.rstrip("/")) + "/*")
@@ -105,7 +136,10 @@ def list_directory(url: str) -> dict[str, Entry]:
 def _entries(url: str, pattern: str) -> dict[str, Entry]:
     found = map(_ENTRY.fullmatch, _lines(url, "-stat", _FORM, pattern))
     parts = (match.groups() for match in found if match)
-    return {name: Entry(int(size), int(time) / 1000, kind == "directory") for size, time, kind, name in parts}
+    return {
+        name: Entry(int(size), int(time) / 1000, kind == "directory", time)
+        for size, time, kind, name in parts
+    }
 
 
 def sized_files(pattern: str) -> dict[str, int]:

@@ -21,7 +21,7 @@ from urllib.parse import quote, urlencode
 from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import AbsentError, InputError, RefusedError, UsageError
-from cdxmill.storage.hadoop.site import absent, parts_of, web_addresses
+from cdxmill.storage.hadoop.site import STAMP, absent, parts_of, web_addresses
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import TEMPORARY, spooled
 from cdxmill.storage.patience import BUSY, Pace, TryAgain, persistently, read_range, refusal, stops
@@ -54,14 +54,17 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
 
 
 @contextmanager
-def write_atomic(url: str) -> Iterator[IO[bytes]]:
-    """Write a file that gets its name only when it is complete. Its directory is created. Raises StoppedError."""
+def write_atomic(url: str, stamp: Callable[[], str] | None = None) -> Iterator[IO[bytes]]:
+    """Write a file that gets its name only when it is complete. Its directory is created. Raises StoppedError.
+
+    Its stamp is an extended attribute, which it has before it gets its name. HDFS may be set up without them.
+    """
     with spooled() as file:
         yield file
-        put(file, url)
+        put(file, url, stamp() if stamp else "")
 
 
-def put(file: IO[bytes], url: str, *, is_private: bool = False) -> None:
+def put(file: IO[bytes], url: str, stamp: str = "", *, is_private: bool = False) -> None:
     """Write the content of an open file, as `write_atomic` does. A private file may be read by its owner only."""
     permission = {"permission": "600"} if is_private else {}
     with stops(url, "written"):
@@ -70,6 +73,9 @@ def put(file: IO[bytes], url: str, *, is_private: bool = False) -> None:
         temporary = f"{directory}/.{name}.{uuid.uuid4().hex}{TEMPORARY}"
         try:
             persistently(url, lambda: _create(temporary, file, **permission))
+            if stamp:
+                given = {"xattr.name": STAMP, "xattr.value": f'"{stamp}"', "flag": "CREATE"}
+                _attributes(temporary, "PUT", "SETXATTR", **given)
             _rename(temporary, url)
         except BaseException:
             with suppress(InputError, TryAgain):
@@ -96,6 +102,15 @@ def status(url: str) -> Entry | None:
         return _entry(_status(url))
     except AbsentError:
         return None
+
+
+def stamped(url: str) -> tuple[Entry | None, str]:
+    """The size and time of a file, None if it does not exist, and its stamp. Raises InputError."""
+    entry = status(url)
+    if entry is None:
+        return None, ""
+    found = _attributes(url, "GET", "GETXATTRS", encoding="text").get("XAttrs", ())
+    return entry, next((one["value"].strip('"') for one in found if one["name"] == STAMP), "")
 
 
 def list_directory(url: str) -> dict[str, Entry]:
@@ -202,6 +217,21 @@ def _create(url: str, file: IO[bytes], **permission: str) -> None:
         raise TryAgain("the file was not written completely")
 
 
+def _attributes(url: str, method: str, op: str, **parameters: str) -> dict[str, Any]:
+    """The answer to an operation on extended attributes; {} if it is refused: HDFS may be set up without them.
+
+    It is refused, too, to set one again after a try whose answer was lost. Raises InputError if no name node answers.
+    """
+
+    def once() -> dict[str, Any]:
+        try:
+            return _client_of(url).ask_once(url, method, op, **parameters)
+        except InputError:
+            return {}
+
+    return persistently(url, once)
+
+
 def _rename(url: str, target: str) -> None:
     """Rename a file or directory. Raises InputError, which names the target."""
     tries = 0
@@ -230,7 +260,8 @@ def _status(url: str) -> dict[str, Any]:
 
 
 def _entry(found: dict[str, Any]) -> Entry:
-    return Entry(found["length"], found["modificationTime"] / 1000, found["type"] == "DIRECTORY")
+    time = found["modificationTime"]
+    return Entry(found["length"], time / 1000, found["type"] == "DIRECTORY", str(time))
 
 
 def _client_of(url: str) -> WebHdfs:

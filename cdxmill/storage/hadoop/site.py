@@ -22,6 +22,8 @@ from xml.etree import ElementTree
 from cdxmill.errors import AbsentError, InputError, UsageError
 
 PORT = 9870
+STAMP = "user.cdxmill"
+"""The extended attribute that has the stamp of a file."""
 _ANY_HOST = ("0.0.0.0", "")
 _FILES = ("core-site.xml", "hdfs-site.xml")
 

@@ -47,7 +47,7 @@ def status(url: str) -> Entry | None:
         give_back(file.first_answer())
     except (AbsentError, RefusedError):
         return None
-    return Entry(file.size or 0, 0)
+    return file.entry()
 
 
 def look(url: str, size: int) -> tuple[Entry, bytes]:
@@ -60,7 +60,7 @@ def look(url: str, size: int) -> tuple[Entry, bytes]:
 
     def attempt() -> tuple[Entry, bytes]:
         with closing(file.ask(0, size - 1)) as answer:
-            return Entry(file.size or 0, 0), _head(file, answer, size)
+            return file.entry(), _head(file, answer, size)
 
     return persistently(url, attempt)
 

@@ -12,6 +12,7 @@ from urllib.parse import urljoin, urlsplit
 from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import InputError
+from cdxmill.storage.interface import Entry
 from cdxmill.storage.patience import BUSY, DOWNLOAD, TryAgain, persistently, read_range, refusal
 from cdxmill.storage.reach import Reach, reach_of
 from cdxmill.storage.web.connections import (
@@ -67,6 +68,14 @@ class HttpFile:
         self._encoding: str | None = None
         self._seen = 0
         self._has_ranges = False
+
+    def entry(self) -> Entry:
+        """What an answer told: the size, 0 if it is unknown, 0 as the time, and as the tag the time as the server writes it.
+
+        Without a time, the tag is the ETag: several machines of one server may have different ones.
+        """
+        told = self._version or Version(None, None, None)
+        return Entry(self.size or 0, 0, tag=told.modified or told.etag or "")
 
     def first_answer(self) -> BaseHTTPResponse:
         """The answer to a request for one byte. It shows whether the file exists and ranges are supported."""
