@@ -91,8 +91,12 @@ def is_cdx_file(place: Location) -> bool:
 
 
 def is_prefix_index(path: str) -> bool:
-    """Whether a path or URL names a prefix B-tree of captures: its side file exists, or a URL ends in .tree."""
-    return path.endswith(_TREE) if locate(path).is_remote else locate(f"{path}{ARCHIVES}").exists()
+    """Whether a path or URL names a prefix B-tree: it ends in .tree, or a local file has a side file of one."""
+    place = locate(path)
+    if path.endswith(_TREE):
+        found = None if place.is_remote else place.status()
+        return found is None or not found.is_directory
+    return not place.is_remote and any(locate(f"{path}{ending}").exists() for ending in (ARCHIVES, LAYOUT))
 
 
 def is_one_cluster(text: str) -> bool:

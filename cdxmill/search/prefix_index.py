@@ -88,7 +88,8 @@ class OpenTree:
         if self.layout.name == "classic":
             return lambda item: classic_line(item[0], unpack(item[1]))
         if self.layout.name != "capture":
-            raise UsageError(f"{self.path}: the layout {self.layout.text!r} has no captures")
+            hint = "use cdxmill prefix-index search"
+            raise UsageError(f"{self.path}: the layout {self.layout.text!r} has no captures; {hint}")
 
         def make(item: Item) -> bytes:
             pointer = Pointer(*unpack(item[1]))
@@ -233,7 +234,7 @@ def _refused_layout(place: Location) -> str:
 
 def _without_side_file(place: Location) -> InputError:
     reason = f"{place}{ARCHIVES}, which has the names of its archives, is missing"
-    hint = f"copy it, too; if the pointers are no captures, name them with --layout, as in {place}{LAYOUT}"
+    hint = f"copy it, too; of an index of 2012, the file {place}{LAYOUT} must have the word classic"
     return AbsentError(str(place), reason, hint)
 
 
@@ -291,6 +292,25 @@ def _ranges(query: str, match_type: str | None, kind: str) -> list[KeyRange]:
     return [
         prefix_range(host + end) for end in ((b".", b"/", b":") if match_type == "domain" else (b"/", b":"))
     ]
+
+
+def key_ranges_of_url(url: str, layout: Layout, match_type: str | None = None) -> list[KeyRange]:
+    """As `key_ranges`, for a query of `lookup`: http and https are the same, and a URL needs no scheme. Raises UsageError."""
+    if layout.name != "classic":
+        return key_ranges(url, layout, match_type)
+    if match_type is None:
+        match_type = "domain" if url.startswith("*.") else "prefix" if url.endswith("*") else "exact"
+        url = url.removeprefix("*.") if match_type == "domain" else url.removesuffix("*")
+    host, slash, path = url.partition("://")[2 if "://" in url else 0].partition("/")
+    if not host or match_type == "range":
+        raise UsageError(f"{url[:200]}: cannot be searched in an index with the layout classic")
+    if match_type in ("host", "domain"):
+        return key_ranges(host, layout, match_type)
+    if match_type == "prefix":
+        return key_ranges(f"http://{host}/{path}", layout, match_type)
+    ends = [f"/{path}"] if slash else ["/", ""]
+    urls = [f"{scheme}://{host}{end}" for end in ends for scheme in ("http", "https")]
+    return [found for one in urls for found in key_ranges(one, layout, match_type)]
 
 
 def prefix_range(prefix: bytes) -> KeyRange:

@@ -127,9 +127,7 @@ def open_source(source: Source) -> Iterator[LineSource]:
         elif source.is_tree:
             from cdxmill.search.prefix_index import open_prefix_index  # most sources are clusters
 
-            place = locate(source.name)
-            layout = "capture" if place.is_remote else None  # to read it costs a request
-            yield _Tree(files.enter_context(open_prefix_index(place, layout)))
+            yield _Tree(files.enter_context(open_prefix_index(source.name)))
         else:
             yield _Cluster(source, files.enter_context(open_searched(source.cluster)))
 
@@ -197,22 +195,23 @@ class _Cluster:
 
 
 class _Tree:
-    """A prefix B-tree of captures."""
+    """A prefix B-tree."""
 
     def __init__(self, index: OpenTree) -> None:
         self._index = index
 
     def answers(self, prepared: PreparedQuery, urls: Sequence[str]) -> Iterator[Answer]:
         """The answers of the tree."""
-        from cdxmill.search.prefix_index import key_ranges
+        from cdxmill.search.prefix_index import key_ranges_of_url
         from cdxmill.search.tree_query import check_stored
 
-        check_stored(text_list(prepared.query.filter), prepared.query.fields or ())
+        query, layout = prepared.query, self._index.layout
+        check_stored(layout, text_list(query.filter), query.fields or (), prepared.has_times)
         for url in urls:
             if url == EVERYTHING:
                 raise UsageError("no QUERY given; name URLs, such as '*.example.com'")
             try:
-                ranges = key_ranges(url, self._index.layout, prepared.query.match_type)
+                ranges = key_ranges_of_url(url, layout, query.match_type)
             except UsageError as error:
                 yield Answer(url, (), error)
                 continue

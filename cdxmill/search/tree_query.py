@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from cdxmill.errors import CorruptError, UsageError
 from cdxmill.formats.lines.capture_fields import ALSO, header, line_format
@@ -38,11 +38,11 @@ class PreparedTreeQuery:
 
     def _check_fields(self) -> None:
         """Raise UsageError if a field is asked for that is not stored."""
-        query, known = self.query, _FIELDS.get(self.layout.name or "")
+        query, has_times = self.query, any(self._times)
         filters = text_list(query.filter)
-        if known is not None:
-            check_stored(filters, query.fields or (), known)
-        elif any(self._times) or filters or query.fields or query.output:
+        if self.layout.name in _FIELDS:
+            check_stored(self.layout, filters, query.fields or (), has_times)
+        elif has_times or filters or query.fields or query.output:
             raise UsageError(f"the layout {self.layout.text!r} has no captures: no fields, times and filters")
 
     def ranges(self, text: str) -> list[KeyRange]:
@@ -71,14 +71,15 @@ class PreparedTreeQuery:
         return b"\t".join((key, *(b"%d" % value for value in self.layout.unpack(pointer))))
 
 
-def check_stored(
-    filters: Iterable[str], fields: Iterable[str], known: Sequence[str] = _FIELDS["capture"]
-) -> None:
-    """Raise UsageError if a filter or a field needs what is not stored: the answer would be empty."""
+def check_stored(layout: Layout, filters: Iterable[str], fields: Iterable[str], has_times: bool) -> None:
+    """Raise UsageError if a filter, a field or a time needs what is not stored: the answer would be empty."""
+    known = _FIELDS.get(layout.name or "", ())
     asked = [parse_filter(text).field for text in filters]
     for name in (*asked, *fields):
         if name is not None and ALSO.get(name, name) not in known:
             raise UsageError(f"the field {name!r} is not stored; the fields are {', '.join(known)}")
+    if has_times and layout.name == "classic":
+        raise UsageError("the layout classic has no timestamps, so --from and --to cannot be used")
 
 
 def _invalid_of(path: str) -> choose_lines.Invalid:

@@ -18,14 +18,16 @@ from itertools import repeat
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from cdxmill.commands.copying.plan import Planned
+from cdxmill.commands.copying.plan import Planned, detailed
 from cdxmill.commands.copying.unit import ARC, CopiedRecord, Part
 from cdxmill.errors import InputError, StoppedError
+from cdxmill.formats.lines.capture_fields import ABSENT
 from cdxmill.formats.lines.cdx_lines import quote, with_place
 from cdxmill.formats.lines.surt import surt
 from cdxmill.formats.own_records import format_row, parse_row
 from cdxmill.inputs.joined_ranges import OpenRanges
 from cdxmill.search.originals import reference_in
+from cdxmill.stages.captures.match_record import is_same_url
 from cdxmill.stages.lines.line_lists import distinct, text_of
 from cdxmill.stages.records.fetch_record import NoRecord
 from cdxmill.stages.records.write_record import filedesc, packed, warcinfo
@@ -48,30 +50,29 @@ class FileHead(NamedTuple):
 class Finished:
     """The files that earlier runs have written to the directory `target`. Raises InputError if they cannot be read.
 
-    `captures` has the URLs of the records that are copied from each place, which is a file name, an offset and a
-    timestamp. Those of them in `unrelated` were copied without their related records.
+    `captures` has the records that are copied from each place, which is a file name and an offset. Those of them in
+    `unrelated` were copied without their related records.
     """
 
     def __init__(self, target: Location) -> None:
         self.target = target
         self.names = set(target.entries())
-        self.captures: dict[tuple[str, int, str], list[str]] = {}
+        self.captures: dict[tuple[str, int], list[CopiedRecord]] = {}
         self.unrelated: set[CopiedRecord] = set()
         for record, is_related, *_ in self._rows():
-            self.captures.setdefault(record[:3], []).append(record[3])
+            self.captures.setdefault(record[:2], []).append(record)
             if not is_related:
                 self.unrelated.add(record)
 
     def __contains__(self, record: CopiedRecord) -> bool:
-        return record[3] in self.captures.get(record[:3], ())
+        return record in self.captures.get(record[:2], ())
 
     def copied(self, one: Planned) -> CopiedRecord | None:
         """The record that was copied for a capture; None if it is not copied."""
-        place = one.identity[:3]
-        for url in self.captures.get(place, ()):
-            text = os.fsencode(url)
-            if b'"url": "%b"' % text in one.line or surt(text) == one.key:
-                return *place, url
+        filename, offset, timestamp, _ = one.identity
+        for record in self.captures.get((filename, offset), ()):
+            if timestamp in (record[2], ABSENT) and _has_url(one, os.fsencode(record[3])):
+                return record
         return None
 
     def revisits(self, wanted: Iterable[Sequence[Any]]) -> Iterator[list[Any]]:
@@ -98,6 +99,13 @@ class Finished:
             if beside in self.names:
                 for row in _list(self.target / beside):
                     yield *row, self.target / name
+
+
+def _has_url(one: Planned, url: bytes) -> bool:
+    """Whether a capture is of the URL of a record. Keys of 2012 are no SURT, and have no timestamp either."""
+    if b'"url": "%b"' % url in one.line or surt(url) == one.key:
+        return True
+    return one.location.timestamp == ABSENT and is_same_url(url, detailed(one).location.url)
 
 
 def _list_of(name: str) -> str:

@@ -20,6 +20,7 @@ from cdxmill.capture import Capture, CommonLine, Record
 from cdxmill.cluster.archive_index import ArchivePlaces
 from cdxmill.commands.copying.plan import Planned, Run, Unit, detailed, read_rows, runs_of
 from cdxmill.errors import InputError
+from cdxmill.formats.lines.capture_fields import ABSENT
 from cdxmill.formats.lines.cdx_lines import format_placeless, url_in
 from cdxmill.formats.own_records import parse_row, row_text
 from cdxmill.inputs.archive_store import ArchiveStore
@@ -336,14 +337,16 @@ class UnitCopier:
         if not record.headers.get(b"warc-payload-digest"):  # else its line would need the SHA-1 again
             fetched.record = record = record._replace(payload_digest=capture.digest)
         url = place.url or os.fsdecode(capture.url)
-        row = [place.filename, place.offset, place.length, place.timestamp, url]
+        timestamp = capture.timestamp.decode() if place.timestamp == ABSENT else place.timestamp
+        row = [place.filename, place.offset, place.length, timestamp, url]
         if not record.is_arc:
             self._write_group(row, Placed(place.offset, fetched), archive, files)
         elif self._options.keep_arc:
             files.write(ARC, row, stored_member(fetched))
         else:
             try:
-                member = warc_member_of_arc(fetched, one.identity[:3], capture.digest or b"")
+                named = place.filename, place.offset, timestamp
+                member = warc_member_of_arc(fetched, named, capture.digest or b"")
             except ValueError as error:
                 raise NoRecord(str(error)) from None
             files.write(WARC, row, member)

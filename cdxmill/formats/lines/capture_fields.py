@@ -25,6 +25,8 @@ Fields = dict[str, Any]
 
 REVISIT = "warc/revisit"
 """The MIME type of revisits in index lines."""
+ABSENT = "-"
+"""The timestamp of a line that has none, such as one from Common Crawl's URL index of 2012."""
 
 _START = ("urlkey", "timestamp", "url", "mime", "status", "digest")
 _CDX9 = (*_START, "redirect", "offset", "filename")

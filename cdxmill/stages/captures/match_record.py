@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from cdxmill.capture import Capture, CommonLine, Record
 from cdxmill.formats.archives.small_member import inflate_member
-from cdxmill.formats.lines.capture_fields import RecordLocation
+from cdxmill.formats.lines.capture_fields import ABSENT, RecordLocation
 from cdxmill.formats.lines.cdx_lines import is_of_revisit, up_to_digest
 from cdxmill.formats.lines.surt import origin_keys, surt
 from cdxmill.formats.lines.timestamp import timestamp_of
@@ -88,13 +88,16 @@ def capture_of_record(record: Record) -> Capture | None:
 
 
 def difference(capture: Capture | None, location: RecordLocation) -> str | None:
-    """How a capture differs from its index line: another URL, timestamp or SHA-1. None if it matches."""
+    """How a capture differs from its index line: another URL, timestamp or SHA-1. None if it matches.
+
+    What the line does not have is not compared.
+    """
     if capture is None:
         return f"the record has no URL, the index line has {location.url}"
     url, timestamp = capture.url.decode("utf-8", "replace"), capture.timestamp.decode()
-    if timestamp != location.timestamp and timestamp != _moment(location.timestamp):
+    if location.timestamp not in (ABSENT, timestamp) and timestamp != _moment(location.timestamp):
         return f"the record is from {timestamp}, the index line is from {location.timestamp} ({location.url})"
-    if location.url and not _same_url(capture.url, location.url):
+    if location.url and not is_same_url(capture.url, location.url):
         return f"the record is of {url}, the index line is of {location.url}"
     digest = (capture.digest or b"").decode("utf-8", "replace")
     wanted = location.digest.removeprefix("sha1:")
@@ -109,7 +112,7 @@ def _moment(timestamp: str) -> str:
     return timestamp if found is None else found.decode()
 
 
-def _same_url(recorded: bytes, named: str) -> bool:
+def is_same_url(recorded: bytes, named: str) -> bool:
     """Whether the URLs or their keys are equal. Indexers escape URLs differently."""
     try:
         other = named.encode("utf-8", "surrogateescape")
