@@ -170,8 +170,8 @@ def test_remote_copy_checks_and_copies_as_it_did(bucket: Any, monkeypatch: pytes
     assert pages_of("s3://mine/common_crawl/blogs") == 2 * PAGES
 
 
-def test_remote_copy_takes_usual_names_and_a_file(bucket: Any, tmp_path: Path) -> None:
-    (tmp_path / "domains.txt").write_text("example.com\norg.other\n")
+def test_remote_copy_takes_a_file_and_a_path(bucket: Any, tmp_path: Path) -> None:
+    (tmp_path / "domains.txt").write_text("com.example\norg.other\n")
     checked = remote_copy("check", tmp_path / "domains.txt", "--json")
     sizes = json.loads(checked.stdout)
     assert [one["query"] for one in sizes["queries"]] == ["*.example.com", "*.other.org"]
