@@ -189,6 +189,18 @@ def test_a_function_that_does_harm_costs_only_its_record(
         assert not list((tmp_path / "out").glob(".*.tmp"))
 
 
+def test_a_file_of_the_working_directory_is_no_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "string.py").write_text("raise SystemExit('this file must not run')")
+    (tmp_path / "selectolax.py").write_text("raise SystemExit('this file must not run')")
+    path = archive(tmp_path / "a.warc.gz", [b"<title>one two</title>"])
+    script = Path(sys.executable).with_name("cdxmill")
+    given = ["scan", "-q", "-o", "out", "--where", "title:one", "--call", "string:capwords", str(path)]
+    done = subprocess.run([script, *given], cwd=tmp_path, capture_output=True, text=True)
+    assert "must not run" not in done.stdout + done.stderr
+
+
 def test_pages_of_a_users_function(module: str, tmp_path: Path) -> None:
     path = archive(tmp_path / "a.warc.gz", [b"<p>one two", b"\x89PNG\0\0"])
     assert scan("-o", tmp_path / "out", "--extract", "url", "--call-page", f"{module}:words", path) == 0

@@ -153,13 +153,13 @@ def compiled(options: ScanOptions) -> Program:
 
 
 def _user_step(name: str, of_page: bool, files: list[bytes]) -> UserStep:
-    """The function MODULE:FUNCTION. Modules in the working directory are found, too. Raises UsageError."""
+    """The function MODULE:FUNCTION. Modules in the working directory are found after all others. Raises UsageError."""
     module_name, colon, function_name = name.partition(":")
     if not (colon and module_name and function_name):
         raise UsageError(f"invalid --call {name!r}; expected MODULE:FUNCTION")
     here = str(Path.cwd())
     if here not in sys.path:
-        sys.path.insert(0, here)
+        sys.path.append(here)  # never before the libraries: a directory may hold a file named like one
     try:
         module = importlib.import_module(module_name)
     except Exception as error:  # whatever the user's module raises

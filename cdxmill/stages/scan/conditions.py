@@ -36,6 +36,8 @@ _ORDERED = (*_NUMBERS, "status")
 _SEARCHED = ("body", "text", "title", "html")
 """Fields of which `@FILE` finds a part. Of all others it compares the whole."""
 _DOMAINS = ("domain", "link_domain")
+_LONGEST, _MOST = 10_000, 100_000
+"""Bytes of a line, and lines, that are searched at once: the library takes no longer ones, and minutes for more."""
 _ENCODED = (b"\ncontent-encoding", b"\ntransfer-encoding")
 """Fields of an HTTP head whose body is not as it was sent. Lower and upper case are the same."""
 _NOT_TESTED = ("meta", "jsonld", "tags")
@@ -270,6 +272,7 @@ def _in_lines(name: str, lines: list[bytes], condition: Condition) -> Test:
     if name in _NUMBERS:
         raise ValueError(f"{condition.text!r}: {name} is a number, which cannot be searched in a list")
     if name in _SEARCHED:
+        _check_literals(lines, condition)
         return LiteralTest(lines, is_text=name != "body")
     if name in _DOMAINS:
         return _in_domains({line.lower() for line in lines})
@@ -279,6 +282,20 @@ def _in_lines(name: str, lines: list[bytes], condition: Condition) -> Test:
     if name in ("host", "link_host"):
         known = {host.lower() for host in known}
     return lambda found: found in known
+
+
+def _check_literals(lines: list[bytes], condition: Condition) -> None:
+    """Raises ValueError for lines that cannot be searched at once. The library would take a NUL for the end of a line."""
+    if len(lines) > _MOST:
+        raise ValueError(
+            f"{condition.text!r}: the file has {len(lines)} lines; at most {_MOST} can be searched"
+        )
+    for line in lines:
+        if b"\0" in line or len(line) > _LONGEST:
+            reason = "a NUL byte" if b"\0" in line else f"{len(line)} bytes, more than {_LONGEST}"
+            raise ValueError(
+                f"{condition.text!r}: the line {line[:30]!r} has {reason}, and cannot be searched"
+            )
 
 
 def _in_domains(domains: set[bytes]) -> Test:

@@ -82,6 +82,19 @@ def test_conditions_hold(text: str) -> None:
     assert not passes(f"not ({text})")
 
 
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ([b"Caf", b"example\0not there"], "NUL"),
+        ([b"x" * 10_001], "10001 bytes"),
+        ([b"%d" % number for number in range(100_001)], "100001 lines"),
+    ],
+)
+def test_lines_that_cannot_be_searched_are_refused(lines: list[bytes], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        Plan(["body@words"], lambda _: lines)
+
+
 WRONG = """
     |and|status|status=|status=200 or|(status=200|status=200)|nothing=1|url~(|size:9|size<x|url<a|time<x|meta:x
     |status=200 url:x|((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((|length@hosts
