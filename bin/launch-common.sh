@@ -295,12 +295,21 @@ job_of() {
     job+=("${input[@]}")
 }
 
-# Prints a command as a person would type it. Keys among the options are replaced by the names of their variables.
+# NAME=VALUE, whose value only the user may see; also --cmdenv=NAME=VALUE.
+secret='^(--[a-z-]+=)?([[:alnum:]_.-]*(secret|password|passwd|token|credential|access[._]key)[[:alnum:]_.-]*)=.'
+
+# Prints a command as a person would type it. Secrets among the options are replaced by the names of their variables.
 typed() {
-    local word line=''
+    local word line='' name option
     for word in "$@"; do
-        if [[ "$word" =~ ^(AWS_[A-Z_]+)= ]]; then
-            word="\"${BASH_REMATCH[1]}=\$${BASH_REMATCH[1]}\""
+        if [[ "${word,,}" =~ $secret ]]; then
+            option=${BASH_REMATCH[1]}
+            name=${word:${#option}:${#BASH_REMATCH[2]}}
+            if [[ "$name" =~ ^[A-Z_0-9]+$ ]]; then
+                word="\"$option$name=\$$name\""
+            else
+                word="'$option$name=***'"
+            fi
         elif [[ ! "$word" =~ ^[[:alnum:]_./:=@%+,-]+$ ]]; then
             word="'${word//"'"/"'\\''"}'"
         fi

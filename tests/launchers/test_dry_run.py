@@ -7,6 +7,8 @@ import shutil
 import sys
 from pathlib import Path
 
+import pytest
+
 from .conftest import ROOT, Launch, RunPaths, commands
 
 PYTHON = str(Path(sys.prefix) / "bin/python")
@@ -96,6 +98,29 @@ def test_keys_are_in_no_command(launch: Launch) -> None:
         shown = launch("runsample.sh", "--dry-run", **{**SETTINGS, **keys, "RUNNER": runner}).stdout
         assert "AWS_" not in shown
         assert "hush" not in shown
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--cmdenv", "AWS_SECRET_ACCESS_KEY=hush"],
+        ["--cmdenv=AWS_SECRET_ACCESS_KEY=hush"],
+        ["--cmdenv=AWS_ACCESS_KEY_ID=hush"],
+        ["--jobconf", "fs.s3a.secret.key=hush"],
+        ["--jobconf=fs.s3a.secret.key=hush"],
+        ["-D", "fs.s3a.bucket.b.access.key=hush"],
+        ["--cmdenv=MY_password=hush"],
+    ],
+)
+def test_secrets_among_the_options_are_not_shown(words: list[str], launch: Launch) -> None:
+    done = launch("runsample.sh", "--dry-run", "--seed", "3", *words, **SETTINGS)
+    assert "--seed 3 " in done.stdout
+    assert "hush" not in done.stdout + done.stderr
+
+
+def test_other_settings_are_shown(launch: Launch) -> None:
+    done = launch("runsample.sh", "--dry-run", "--jobconf=stream.num.map.output.key.fields=2", **SETTINGS)
+    assert "key.fields=2" in done.stdout
 
 
 def test_settings_of_mrjob(launch: Launch, tmp_path: Path) -> None:
