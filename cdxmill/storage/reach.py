@@ -6,15 +6,22 @@ addresses that only this machine or its network can reach.
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import urlsplit
 
-_METADATA = frozenset(map(ip_address, ("fd00:ec2::254", "100.100.100.200", "168.63.129.16")))
+_METADATA = frozenset(
+    map(ip_address, ("fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "100.100.100.200", "168.63.129.16"))
+)
 """Addresses at which clouds tell a machine its secrets. Most clouds use a link-local one."""
-_NAT64 = ip_network("64:ff9b::/96")
-"""IPv6 addresses that a gateway turns into the IPv4 address of their last 32 bits (RFC 6052)."""
+_TRANSLATED = tuple(map(ip_network, ("64:ff9b::/96", "::ffff:0:0:0/96", "::/96")))
+"""IPv6 addresses that a gateway turns into the IPv4 address of their last 32 bits (RFC 6052, 2765, 4291)."""
+_SITE, _GATEWAY = ip_network("fec0::/10"), ip_network("64:ff9b:1::/48")
+"""IPv6 addresses of one site only (RFC 3879), and those that its gateway turns into any IPv4 address (RFC 8215)."""
+_OLD_ADDRESS = re.compile(r"(0x[0-9a-f]*|\d+)(\.(0x[0-9a-f]*|\d+)){0,3}", re.I | re.A)
+"""One to four numbers, decimal, octal or hexadecimal: what `inet_aton` reads as an IPv4 address."""
 
 
 class Reach(IntEnum):
@@ -64,7 +71,7 @@ def is_internal(address: str) -> bool:
     >>> is_internal("8.8.8.8"), is_internal("10.0.0.1"), is_internal("::ffff:127.0.0.1")
     (False, True, True)
     """
-    return not _plain(address).is_global
+    return not _is_public(_plain(address))
 
 
 def is_refused(address: str, reach: Reach) -> bool:
@@ -76,25 +83,38 @@ def is_refused(address: str, reach: Reach) -> bool:
     if reach == Reach.ANYWHERE:
         return False
     ip = _plain(address)
-    if reach == Reach.PUBLIC and not ip.is_global:
+    if reach == Reach.PUBLIC and not _is_public(ip):
         return True
-    return ip.is_link_local or ip in _METADATA
+    return ip.is_link_local or ip.is_multicast or ip in _METADATA or ip in _GATEWAY
 
 
 @lru_cache(maxsize=256)
 def literal_address(url: str) -> str | None:
     """The IP address that a URL has in place of a host name, None if it has a name. `localhost` is one, too.
 
+    The old ways to write an IPv4 address count, as a proxy may know them.
+
     >>> literal_address("http://[::1]:80/a"), literal_address("http://localhost/a"), literal_address("http://host/a")
     ('::1', '127.0.0.1', None)
+    >>> literal_address("http://0xA9FEA9FE/"), literal_address("http://2852039166/"), literal_address("http://10.1./")
+    ('169.254.169.254', '169.254.169.254', '10.0.0.1')
     """
     try:
-        host = urlsplit(url).hostname or ""
-        if host.rstrip(".").endswith("localhost"):
+        host = (urlsplit(url).hostname or "").rstrip(".")
+        if host.endswith("localhost"):
             return "127.0.0.1"
-        return str(ip_address(host))
+        return str(_old_address(host) if _OLD_ADDRESS.fullmatch(host) else ip_address(host))
     except ValueError:
         return None
+
+
+def _old_address(host: str) -> IPv4Address:
+    from socket import inet_aton  # slow to import
+
+    try:
+        return IPv4Address(inet_aton(host))
+    except OSError:
+        raise ValueError(host) from None
 
 
 def resolves_inside(host: str) -> bool:
@@ -113,6 +133,10 @@ def _plain(address: str) -> IPv4Address | IPv6Address:
     ip = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv4Address):
         return ip
-    if ip in _NAT64:
+    if any(ip in network for network in _TRANSLATED) and int(ip) > 1:  # ::1 is loopback
         return IPv4Address(int(ip) & 0xFFFFFFFF)
     return ip.ipv4_mapped or ip.sixtofour or ip
+
+
+def _is_public(ip: IPv4Address | IPv6Address) -> bool:
+    return ip.is_global and not ip.is_multicast and ip not in _SITE and ip not in _GATEWAY

@@ -56,6 +56,9 @@ def public(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         *((text, {Reach.ANYWHERE}) for text in ("169.254.169.254", "fe80::1%eth0", "::ffff:169.254.169.254")),
         *((text, {Reach.ANYWHERE}) for text in ("64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::", "fd00:ec2::254")),
+        *((text, {Reach.ANYWHERE}) for text in ("fd20:ce::254", "fd00:ec2::23", "64:ff9b:1::a9fe:a9fe")),
+        *((text, {Reach.ANYWHERE}) for text in ("::ffff:0:a9fe:a9fe", "::a9fe:a9fe", "ff02::1", "224.0.0.1")),
+        ("fec0::1", {Reach.ANYWHERE, Reach.NETWORK}),
     ],
 )
 def test_addresses_are_allowed_by_reach(address: str, reaches: set[Reach]) -> None:
