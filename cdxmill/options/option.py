@@ -174,7 +174,10 @@ def _kind(hint: Any) -> Any:
 def check(asked: Options, fields: Sequence[Declared], given: Collection[str], spelled: Spelled) -> None:
     """Raise UsageError for a value out of its limits, or a `given` field that another of `fields` makes useless."""
     for field in fields:
-        _check_value(getattr(asked, field.name), field.option, spelled(field, ""))
+        value = getattr(asked, field.name)
+        if value == "" and field.default != "":
+            raise UsageError(f"{spelled(field, '')} is empty; give a value (is a variable unset?)")
+        _check_value(value, field.option, spelled(field, ""))
         if field.name in given:
             for rule in field.option.rules:
                 states = dict(_states(rule, asked, fields, given, spelled))
@@ -184,8 +187,6 @@ def check(asked: Options, fields: Sequence[Declared], given: Collection[str], sp
 def _check_value(value: Any, option: Option, name: str) -> None:
     if value is None:
         return
-    if value == "" and "--output" in option.names:
-        raise UsageError(f"{name} is empty; give a path or URL (is a variable unset?)")
     if option.choices and value not in option.choices:
         raise UsageError(f"invalid {name} {value!r}: expected one of {', '.join(option.choices)}")
     if option.min is not None and value < option.min:

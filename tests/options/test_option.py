@@ -78,6 +78,7 @@ def test_a_function_of_the_api_has_the_parameters_of_its_dataclass() -> None:
     [
         ({"minutes": 0}, "invalid minutes 0: expected at least 1"),
         ({"minutes": 91}, "invalid minutes 91: expected at most 90"),
+        ({"pot": ""}, "pot is empty; give a value (is a variable unset?)"),
         ({"heat": "some"}, "invalid heat 'some': expected one of none, low, high"),
         ({"minutes": 9, "heat": "none"}, "minutes and heat none cannot be used together"),
         ({"lid": True}, "lid needs pot"),
@@ -106,6 +107,7 @@ def test_a_table_of_argparse_has_the_same_options() -> None:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
+        ("serve C --bind=", "--bind is empty; give a value (is a variable unset?)"),
         ("lookup C http://a.com/ --page-size 5", "--page-size needs --page or --show-num-pages"),
         ("lookup C http://a.com/ --count --fl url", "--fl and --count cannot be used together"),
         ("lookup C http://a.com/ --show-num-pages --from 2014", "--from and --show-num-pages cannot be"),

@@ -53,7 +53,7 @@ def test_an_empty_output_is_wrong_usage(command: str, directory: Path, run_cdxmi
     before = set(directory.iterdir())
     done = run_cdxmill(*command.split(), "-o", "", "i.warc.gz", cwd=directory)
     assert done.returncode == 2
-    assert b"--output is empty; give a path or URL" in done.stderr
+    assert b"--output is empty; give a value" in done.stderr
     assert set(directory.iterdir()) == before
 
 
