@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
 from cdxmill.cli.command import print_error, standard_output
@@ -15,7 +15,10 @@ from cdxmill.options.queries import Query
 if TYPE_CHECKING:
     from cdxmill.formats.lines.lookup_query import KeyRange
     from cdxmill.search.many import Answer
-    from cdxmill.search.query import OpenCluster, PreparedQuery
+    from cdxmill.search.query import Estimate, OpenCluster, Pages, PreparedQuery
+
+    _Size = int | Pages | Estimate
+    _SizeOf = Callable[[str, KeyRange], _Size]
 
 _MOST_REPORTED = 10
 """Lines that are reported each."""
@@ -31,7 +34,8 @@ class LookupArguments(Query):
     )
     url: str | None = argument(
         "URL",
-        "URL to look up. URL* matches all URLs that start with URL. *.HOST matches a domain with its subdomains.",
+        "URL to look up. URL* matches all URLs that start with URL. *.HOST matches a domain with its subdomains, and *"
+        " all lines.",
         default=None,
     )
     input: str | None = option(
@@ -122,7 +126,8 @@ def _is_one_cluster(arguments: LookupArguments) -> bool:
 
 def _answers(arguments: LookupArguments, urls: Iterable[str], skipped: _Skipped) -> Iterator[Answer]:
     from cdxmill.search.lookup import lookup_many
-    from cdxmill.search.sources import find_sources, lookup_in_sources
+    from cdxmill.search.several import lookup_in_sources
+    from cdxmill.search.sources import find_sources
 
     if _is_one_cluster(arguments):
         return lookup_many(arguments.cluster, urls, arguments, skipped)
@@ -156,19 +161,13 @@ class _Skipped:
 
 def _print_sizes(arguments: LookupArguments, urls: Iterable[str], out: BinaryIO) -> bool:
     """Print one size per URL; with --input, followed by a tab and the URL. Return False if something was skipped."""
-    from cdxmill.search.lookup import open_searched
-    from cdxmill.search.query import PreparedQuery
-    from cdxmill.search.sources import find_sources
+    import json
 
-    if not _is_one_cluster(arguments):
-        (source, *more) = find_sources(arguments.cluster, None)
-        if more or source.has_lines or source.is_tree:
-            raise UsageError("--count, --estimate and --show-num-pages need a single cluster or crawl")
-        arguments = replace(arguments, cluster=source.cluster)
+    from cdxmill.search.query import PreparedQuery
+
     skipped = _Skipped()
     prepared = PreparedQuery(arguments, skipped)
-    keys = None if arguments.url is None else prepared.keys(arguments.url)
-    with open_searched(arguments.cluster, arguments.shard_index_loc, keys) as opened:
+    with _open_sized(arguments, prepared, skipped) as size_of:
         for url in urls:
             try:
                 keys = prepared.keys(url)
@@ -178,27 +177,46 @@ def _print_sizes(arguments: LookupArguments, urls: Iterable[str], out: BinaryIO)
                 skipped.report_invalid(error)
                 continue
             try:
-                size = _size(arguments, prepared, opened, keys)
+                size = size_of(url, keys)
             except CorruptError as error:
                 if arguments.input is None:
                     raise
                 skipped(error, f"{url}: not counted")
                 continue
-            line = size if arguments.input is None else f"{size}\t{url}"
+            text = str(size) if isinstance(size, int) else json.dumps(size._asdict())
+            line = text if arguments.input is None else f"{text}\t{url}"
             out.write(f"{line}\n".encode("utf-8", "surrogateescape"))
     return skipped.is_empty()
 
 
-def _size(arguments: LookupArguments, prepared: PreparedQuery, opened: OpenCluster, keys: KeyRange) -> str:
-    import json
+@contextmanager
+def _open_sized(arguments: LookupArguments, prepared: PreparedQuery, skipped: _Skipped) -> Iterator[_SizeOf]:
+    """What gives the size that was asked for."""
+    from cdxmill.search.lookup import open_searched
 
+    if _is_one_cluster(arguments):
+        keys = None if arguments.url is None else prepared.keys(arguments.url)
+        with open_searched(arguments.cluster, arguments.shard_index_loc, keys) as opened:
+            yield lambda url, keys: _size(arguments, prepared, opened, keys)
+        return
+    from cdxmill.search.several import open_several
+    from cdxmill.search.sources import find_sources
+
+    with open_several(find_sources(arguments.cluster, None), arguments, skipped) as several:
+        if arguments.show_num_pages:
+            yield lambda url, keys: several.count_pages(url)
+        elif arguments.estimate:
+            yield lambda url, keys: several.estimate(url)
+        else:
+            yield lambda url, keys: several.count(url)
+
+
+def _size(arguments: LookupArguments, prepared: PreparedQuery, opened: OpenCluster, keys: KeyRange) -> _Size:
     from cdxmill.search.query import count_pages, estimate
 
     if arguments.show_num_pages:
-        return json.dumps(count_pages(opened, keys, arguments.page_size)._asdict())
-    if arguments.estimate:
-        return json.dumps(estimate(opened, prepared, keys)._asdict())
-    return str(prepared.count(opened, keys))
+        return count_pages(opened, keys, arguments.page_size)
+    return estimate(opened, prepared, keys) if arguments.estimate else prepared.count(opened, keys)
 
 
 def urls_of(one: str | None, path: str | None, name: str) -> Iterable[str]:
@@ -209,14 +227,15 @@ def urls_of(one: str | None, path: str | None, name: str) -> Iterable[str]:
 
 
 def read_urls(path: str) -> Iterator[str]:
-    """The lines of a file, of a URL, or of standard input (-). Empty lines are skipped."""
+    """The lines of a file or a pipe, of a URL, or of standard input (-). Empty lines are skipped."""
+    from cdxmill.inputs.pipes import unpiped
     from cdxmill.stages.lines.line_lists import split_lines
-    from cdxmill.storage.location import locate, pieces
+    from cdxmill.storage.location import pieces
 
     if path == "-":
         yield from _texts(sys.stdin.buffer)
         return
-    with locate(path).open_ranges() as read_at:
+    with unpiped(path) as place, place.open_ranges() as read_at:
         for lines in split_lines(pieces(read_at)):
             yield from _texts(lines)
 

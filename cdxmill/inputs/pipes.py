@@ -19,6 +19,7 @@ from cdxmill.formats.archives.framing import GZIP_MAGIC
 from cdxmill.messages import human_bytes
 from cdxmill.running.failures import Failures
 from cdxmill.storage.local import stopping
+from cdxmill.storage.location import Location, locate
 from cdxmill.storage.scratch import temporary_directory
 
 STDIN = "-"
@@ -94,6 +95,16 @@ def _copy(named: str, path: Path) -> Path:
                 copy.write(data)
                 data = read(_CHUNK)
     return path
+
+
+@contextmanager
+def unpiped(named: str) -> Iterator[Location]:
+    """The place of a file that the user named; that of a temporary copy if it is a pipe. Raises InputError, StoppedError."""
+    if not is_pipe(named):
+        yield locate(named)
+        return
+    with temporary_directory() as directory:
+        yield locate(_copy(named, Path(directory) / _file_name(named)))
 
 
 @contextmanager

@@ -43,7 +43,7 @@ class CaptureFilters(Options):
 
 
 class Selection(CaptureFilters):
-    """Which captures are chosen, of which the first ones are taken."""
+    """Which captures are chosen, of which the first ones in an order are taken."""
 
     collapse: str | None = option(
         "--collapse --collapseTime RULE",
@@ -55,24 +55,24 @@ class Selection(CaptureFilters):
     limit: int | None = option(
         "--limit N", "At most N captures of each query.", Excludes(*_NOT_READ), default=None, min=1
     )
-
-
-class Question(Selection):
-    """What `lookup` asks besides the URL."""
-
     sort: str = option(
         "--sort ORDER",
-        "Order of lines: default, reverse (or newest) or closest.",
+        "Order of captures: default, reverse (or newest) or closest.",
         Excludes(*_NOT_READ),
         default="default",
         choices=("default", "reverse", "newest", "closest"),
     )
     closest: str | None = option(
         "--closest TIME",
-        "Print the captures closest to TIME (4 to 14 digits) first.",
+        "The captures closest to TIME (4 to 14 digits) come first.",
         Excludes("sort=reverse", "sort=newest", *_NOT_READ),
         default=None,
     )
+
+
+class Question(Selection):
+    """What `lookup` asks besides the URL."""
+
     resolve_revisits: bool = option(
         "--resolve-revisits --resolveRevisits",
         "Give revisits the mime and status of the original capture, and add its location in three fields, orig.*.",

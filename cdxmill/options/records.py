@@ -43,7 +43,7 @@ class Copying(Quiet, Selection):
     )
     queries: str | Iterable[str] = argument(
         "QUERY...",
-        "URLs as in lookup: URL, URL* or *.HOST. Default for a file or standard input: all lines.",
+        "URLs as in lookup: URL, URL* or *.HOST; * for all captures. Default for a file or standard input: all lines.",
         default=(),
         kw_only=False,
     )

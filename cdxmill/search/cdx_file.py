@@ -18,6 +18,7 @@ from cdxmill.errors import AbsentError, InputError
 from cdxmill.formats.archives.framing import GZIP_MAGIC
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.inputs.cdx_files import read_pieces
+from cdxmill.inputs.pipes import is_pipe, unpiped
 from cdxmill.stages.lines.cdx_text import REBUILD, fields_of
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines, text_of
 from cdxmill.stages.lines.merge_lines import sort_lists
@@ -61,20 +62,27 @@ class CdxFile:
 
 @contextmanager
 def open_cdx_file(place: Location, keys: KeyRange | None = None) -> Iterator[CdxFile]:
-    """Open a CDX file. If it has to be copied, only the lines of `keys` are copied.
+    """Open a CDX file, or a pipe with CDX lines. If it has to be copied, only the lines of `keys` are copied.
 
-    Raises InputError if it cannot be read, is corrupt or is not a CDX file, also inside the `with`.
+    Raises InputError if it cannot be read, is corrupt or is not a CDX file, also inside the `with`. A pipe may be empty.
     """
+    name = place.text
     with ExitStack() as files:
         try:
+            if is_pipe(name):
+                place = files.enter_context(unpiped(name))
             read_at, size = _open(place, files)
-            if not _is_searchable(place, read_at, size):
+            if not _is_searchable(place, read_at, size) and (size or place.text == name):
                 directory = files.enter_context(temporary_directory())
                 copy = _sorted_copy(place, Scratch(Path(directory)), keys)
                 read_at, size = files.enter_context(locate(copy).open_ranges()), copy.stat().st_size
-            yield CdxFile(str(place), read_at, size)
+            yield CdxFile(name, read_at, size)
         except DamagedCluster as error:
-            raise InputError(str(place), str(error), error.hint) from None
+            raise InputError(name, str(error), error.hint) from None
+        except InputError as error:
+            if error.path != place.text:
+                raise
+            raise type(error)(name, error.reason, error.hint) from None
 
 
 def _open(place: Location, files: ExitStack) -> tuple[ReadAt, int]:

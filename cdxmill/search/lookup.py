@@ -80,13 +80,13 @@ def open_searched(
 
 
 def is_cdx_file(place: Location) -> bool:
-    """Whether it is a CDX file and not a cluster: by the ending of a URL; for a path, if it is no directory.
+    """Whether it is a CDX file and not a cluster: by the ending of a URL; for a path or -, if it is no directory.
 
     Raises InputError if the storage gives no answer.
     """
     found = None if place.is_remote else place.status()
     if found is None:
-        return CDX_NAME.search(place.text) is not None
+        return place.text == STDIN or CDX_NAME.search(place.text) is not None
     return not found.is_directory and not is_index_file(place)
 
 

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from cdxmill.cluster.reader import open_known
 from cdxmill.errors import AbsentError, CorruptError, InputError, RefusedError, UsageError
-from cdxmill.formats.lines.lookup_query import KeyRange, key_range
+from cdxmill.formats.lines.lookup_query import EVERYTHING, KeyRange, key_range
 from cdxmill.formats.tree.pointer_layout import (
     CAPTURE,
     MOST_NAMES,
@@ -296,7 +296,7 @@ def _ranges(query: str, match_type: str | None, kind: str) -> list[KeyRange]:
 
 def key_ranges_of_url(url: str, layout: Layout, match_type: str | None = None) -> list[KeyRange]:
     """As `key_ranges`, for a query of `lookup`: http and https are the same, and a URL needs no scheme. Raises UsageError."""
-    if layout.name != "classic":
+    if layout.name != "classic" or (url == EVERYTHING and match_type is None):
         return key_ranges(url, layout, match_type)
     if match_type is None:
         match_type = "domain" if url.startswith("*.") else "prefix" if url.endswith("*") else "exact"

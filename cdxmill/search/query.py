@@ -64,23 +64,28 @@ def unknown_fields(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name not in (*FIELDS, CRAWL) and name not in ALSO)
 
 
-def check_fields(names: Iterable[str], reader: BlockSource, low: bytes, high: bytes) -> None:
-    """Raise UsageError if one of `names` is in no line of the first blocks of the cluster and of a key range.
+def check_fields(names: Iterable[str], stored: Iterable[str], place: str) -> None:
+    """Raise UsageError if one of `names` is not among the `stored` fields, which those of `place` are.
 
     Other tools write fields of their own, so an unknown name may be right.
     """
+    found = dict.fromkeys((*FIELDS, *stored)) if names else {}
+    for name in names:
+        if name not in found:
+            raise UsageError(
+                f"unknown field {name!r}, which {place} does not have; known are {', '.join(found)}"
+            )
+
+
+def stored_near(reader: BlockSource, low: bytes, high: bytes) -> Iterable[str]:
+    """The fields of the lines in the first blocks of a cluster, and of a key range."""
     found: dict[str, None] = {}
     for line in _first_lines(reader, low, high):
         try:
             found.update(dict.fromkeys(stored_fields(line)))
         except (ValueError, RecursionError):  # reported where the line is needed
             continue
-    for name in names:
-        if name not in found:
-            known = ", ".join(dict.fromkeys((*FIELDS, *found)))
-            raise UsageError(
-                f"unknown field {name!r}, which {reader.cluster} does not have; known are {known}"
-            )
+    return found
 
 
 def _first_lines(reader: BlockSource, low: bytes, high: bytes) -> Iterator[bytes]:
@@ -137,11 +142,16 @@ class PreparedQuery:
         self._filters = [found.passes for found in filters]
         collapse = None if query.collapse is None else _checked(choose_lines.parse_collapse, query.collapse)
         self._token = collapse and collapse.token
-        asked = (*(found.field for found in filters), collapse and collapse.field, *(query.fields or ()))
-        self._unchecked = unknown_fields(name for name in asked if name is not None)
+        self.read = [found.field for found in (*filters, *([collapse] if collapse else ()))]
+        """The fields that decide which lines are chosen; None if that is the whole line, or time and status."""
+        asked = (*self.read, *(query.fields or ()))
+        self.unknown = unknown_fields(name for name in asked if name is not None)
+        """Fields that no line of cdxmill or pywb has: they have to be found in the cluster."""
         if query.closest is not None:
             _checked(choose_lines.seconds, query.closest)
-        self._is_reversed = query.sort in ("reverse", "newest") and query.closest is None
+        self.is_reversed = query.sort in ("reverse", "newest") and query.closest is None
+        self.few = query.limit is not None and not self.is_reversed and query.closest is None
+        """Whether few lines are read, of many: the first reads are small."""
         self.fields = query.fields and tuple(ALSO.get(name, name) for name in query.fields)
         self._format = line_format(query.output, self.fields, query.resolve_revisits)
         self.header = header(query.output, self.fields, query.resolve_revisits)
@@ -161,14 +171,17 @@ class PreparedQuery:
         """The printed lines of the answer, in lists. Raises InputError, UsageError."""
         with damage_as_input_error(cluster.reader.cluster):
             self._check_fields(cluster, keys)
-            chosen = self._chosen_in_order(cluster, keys)
-            make = self._format
-            if make is None:
-                yield from chosen
-                return
-            invalid = self._invalid_of(cluster.reader.cluster)
-            for lines in chosen:
-                yield [line for line in choose_lines.each(make, lines, invalid) if line is not None]
+            yield from self.printed(self._chosen_in_order(cluster, keys), cluster.reader.cluster)
+
+    def printed(self, lists: Iterator[list[bytes]], place: str) -> Iterator[list[bytes]]:
+        """Chosen lines, which are from `place`, as they are printed."""
+        make = self._format
+        if make is None:
+            return lists
+        invalid = self._invalid_of(place)
+        return (
+            [line for line in choose_lines.each(make, lines, invalid) if line is not None] for lines in lists
+        )
 
     def count(self, cluster: OpenCluster, keys: KeyRange) -> int:
         """The number of lines in the answer. Each block is read once. Raises InputError."""
@@ -178,17 +191,17 @@ class PreparedQuery:
 
     def _check_fields(self, cluster: OpenCluster, keys: KeyRange) -> None:
         """Raise UsageError if a field is asked for that is neither known nor in the cluster. This is done once."""
-        if self._unchecked:
+        if self.unknown:
             low, high, _ = self.narrowed(keys)
-            check_fields(self._unchecked, cluster.reader, low, high)
-            self._unchecked = ()
+            check_fields(self.unknown, stored_near(cluster.reader, low, high), cluster.reader.cluster)
+            self.unknown = ()
 
     def choose(self, lists: Iterator[list[bytes]], place: str) -> Iterator[list[bytes]]:
         """The chosen lines of sorted `lists`, which are from the file `place`, in the order that was asked for."""
         found = self._chosen(lists, self._invalid_of(place))
         if self.query.closest is not None:
             return choose_lines.sort_closest(found, self.query.closest, self.query.limit)
-        if self._is_reversed:
+        if self.is_reversed:
             return choose_lines.reverse_lines(found, self.query.limit)
         return found if self.query.limit is None else choose_lines.take_first(found, self.query.limit)
 
@@ -229,9 +242,7 @@ class PreparedQuery:
         if first is not None:
             return chain([first], paged)
         if page > 0:
-            raise UsageError(
-                f"page {page} does not exist; the first page is 0, --show-num-pages prints their number"
-            )
+            raise no_page(page)
         return iter(())
 
     def _chosen_in_order(self, cluster: OpenCluster, keys: KeyRange) -> Iterator[list[bytes]]:
@@ -240,12 +251,11 @@ class PreparedQuery:
         low, high, _ = self.narrowed(keys)
         blocks = self._blocks(cluster, low, high)
         place = cluster.reader.cluster
-        if self._is_reversed and not (query.resolve_revisits or self._token):
+        if self.is_reversed and not (query.resolve_revisits or self._token):
             backwards = find_backwards(list(blocks), cluster.blocks, low, high, cluster.join)
             latest_first = (lines[::-1] for lines in self._chosen(backwards, self._invalid_of(place)))
             return latest_first if limit is None else choose_lines.take_first(latest_first, limit)
-        few = limit is not None and not self._is_reversed and query.closest is None
-        return self.choose(find_lines(blocks, cluster.blocks, low, high, cluster.join, few), place)
+        return self.choose(find_lines(blocks, cluster.blocks, low, high, cluster.join, self.few), place)
 
     def _chosen(self, lists: Iterator[list[bytes]], invalid: choose_lines.Invalid) -> Iterator[list[bytes]]:
         """The lines that pass all filters, in the order of pywb's steps."""
@@ -258,6 +268,13 @@ class PreparedQuery:
         if self._token is not None:
             lists = choose_lines.collapse(lists, self._token, invalid)
         return lists
+
+
+def no_page(page: int) -> UsageError:
+    """The error for a page that does not exist."""
+    return UsageError(
+        f"page {page} does not exist; the first page is 0, --show-num-pages prints their number"
+    )
 
 
 def _checked(make: Callable[..., _T], *values: object) -> _T:
@@ -289,15 +306,15 @@ def count_pages(cluster: OpenCluster, keys: KeyRange, size: int) -> Pages:
     """The number of pages of `size` blocks. If only one block may have lines, it is read, as in pywb."""
     index = cluster.reader.index
     low, high, _ = keys
-    blocks = _count_blocks(index, low, high)
+    blocks = count_blocks(index, low, high)
     if blocks == 1:
         found = find_lines(wanted_blocks(index, low, high), cluster.blocks, low, high, cluster.join)
         blocks = int(next(found, None) is not None)
     return Pages(-(-blocks // size), size, blocks)
 
 
-def _count_blocks(index: SecondaryIndex, low: bytes, high: bytes) -> int:
-    """The difference of the block numbers. If the index has none, the blocks are counted."""
+def count_blocks(index: SecondaryIndex, low: bytes, high: bytes) -> int:
+    """The number of blocks that may have lines >= `low` and < `high`, from their numbers. Without numbers, they are counted."""
     if next(wanted_blocks(index, low, high), None) is None:
         return 0
     begin, end = (number_of(index.last_before(key) or b"") for key in (low, high))

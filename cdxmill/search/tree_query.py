@@ -28,21 +28,21 @@ class PreparedTreeQuery:
         self.layout: Layout = parse_layout(query.layout or "capture")
         try:
             self._times = time_range(query.from_ts, query.to)
-            self._filters = [parse_filter(text).passes for text in text_list(query.filter)]
+            filters = [parse_filter(text) for text in text_list(query.filter)]
         except ValueError as error:
             raise UsageError(str(error)) from None
-        self._check_fields()
+        self._filters = [found.passes for found in filters]
+        self._check_fields([found.field for found in filters])
         fields = query.fields and tuple(ALSO.get(name, name) for name in query.fields)
         self._format = line_format(query.output, fields)
         self.header = header(query.output, fields)
 
-    def _check_fields(self) -> None:
-        """Raise UsageError if a field is asked for that is not stored."""
+    def _check_fields(self, read: Iterable[str | None]) -> None:
+        """Raise UsageError if a field is asked for that is not stored; filters `read` some of them."""
         query, has_times = self.query, any(self._times)
-        filters = text_list(query.filter)
         if self.layout.name in _FIELDS:
-            check_stored(self.layout, filters, query.fields or (), has_times)
-        elif has_times or filters or query.fields or query.output:
+            check_stored(self.layout, (*read, *(query.fields or ())), has_times)
+        elif has_times or self._filters or query.fields or query.output:
             raise UsageError(f"the layout {self.layout.text!r} has no captures: no fields, times and filters")
 
     def ranges(self, text: str) -> list[KeyRange]:
@@ -71,11 +71,10 @@ class PreparedTreeQuery:
         return b"\t".join((key, *(b"%d" % value for value in self.layout.unpack(pointer))))
 
 
-def check_stored(layout: Layout, filters: Iterable[str], fields: Iterable[str], has_times: bool) -> None:
-    """Raise UsageError if a filter, a field or a time needs what is not stored: the answer would be empty."""
+def check_stored(layout: Layout, names: Iterable[str | None], has_times: bool) -> None:
+    """Raise UsageError if a field or the time is asked for that is not stored: the answer would be empty. None is no field."""
     known = _FIELDS.get(layout.name or "", ())
-    asked = [parse_filter(text).field for text in filters]
-    for name in (*asked, *fields):
+    for name in names:
         if name is not None and ALSO.get(name, name) not in known:
             raise UsageError(f"the field {name!r} is not stored; the fields are {', '.join(known)}")
     if has_times and layout.name == "classic":

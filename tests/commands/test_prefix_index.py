@@ -302,11 +302,12 @@ def test_a_field_that_is_not_stored_is_an_error(
 
 def test_an_invalid_query_of_many_is_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     tree = build(tmp_path, write_plain(tmp_path / "a.cdxj", LINES))
-    queries = write_plain(tmp_path / "queries", [b"*", b"http://example.org/"])
+    queries = write_plain(tmp_path / "queries", [b"**", b"http://example.org/"])
     assert main(["prefix-index", "search", tree, "-i", str(queries)]) == 1
     out, told = capfd.readouterr()
     assert len(out.splitlines()) == len(told.splitlines()) == 1
-    assert main(["prefix-index", "search", tree, "*"]) == 2
+    assert main(["prefix-index", "search", tree, "**"]) == 2
+    assert main(["prefix-index", "search", tree, "*"]) == 0
 
 
 def test_no_regular_file_is_no_tree(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -379,7 +380,9 @@ def test_a_tree_is_a_source_of_lookup_and_copy(
         assert capfdbinary.readouterr().out == wanted != b""
     assert main(["lookup", tree, "*.com", "--filter", "=mime:text/html"]) == 2
     assert b"is not stored" in capfdbinary.readouterr().err
-    for other in (["lookup", tree, "*.com", "--count"], ["get", tree, "http://example.org/"]):
+    assert main(["lookup", tree, "*.example.com", "--count"]) == 0
+    assert capfdbinary.readouterr().out == b"602\n"
+    for other in (["lookup", tree, "*.com", "--show-num-pages"], ["get", tree, "http://example.org/"]):
         assert main(other) == 2
         assert len(capfdbinary.readouterr().err.splitlines()) == 1
     words = ["--dry-run", tree, "*.example.com"]

@@ -181,7 +181,7 @@ def test_an_invalid_url_is_reported_and_the_others_are_answered(
     ("options", "part"),
     [
         (["http://a.com:port/"], "not a URL that can be looked up"),
-        (["*"], "not a URL that can be looked up"),
+        (["**"], "not a URL that can be looked up"),
         (
             ["a.com", "--match-type", "none"],
             "invalid --match-type 'none': expected one of exact, prefix, host",

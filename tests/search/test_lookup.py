@@ -211,6 +211,12 @@ def test_a_missing_cluster_is_reported_in_one_line(
     assert message.rstrip().endswith(f"not a ZipNum cluster {why}")
 
 
-@pytest.mark.parametrize("url", ["", "*"])
+def test_a_star_alone_is_all_lines(small: Path, run_cdxmill: RunCdxmill) -> None:
+    done = run_cdxmill("lookup", small, "*")
+    assert done.stdout == b"".join(shards_of(small))
+    assert int(run_cdxmill("lookup", small, "*", "--count").stdout) == done.stdout.count(b"\n")
+
+
+@pytest.mark.parametrize("url", ["", "**"])
 def test_an_invalid_url_is_reported_in_one_line(url: str, small: Path, run_cdxmill: RunCdxmill) -> None:
     assert "not a URL that can be looked up" in told(run_cdxmill, small, url, 2)

@@ -42,7 +42,6 @@ from cdxmill.running.lock import RENEWED, hold, hold_remote
 from cdxmill.running.processes import RateLimit, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WorkDirectory, fingerprint
-from cdxmill.search.lookup import STDIN
 from cdxmill.search.sources import state_of
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.scratch import temporary_directory
@@ -112,8 +111,8 @@ def _check(asked: Asked, options: Copying) -> None:
     """Raise UsageError for options that cannot be used."""
     if options.rate is not None and not 0 < options.rate <= 1e6:
         raise UsageError(f"--rate {options.rate}: expected a number of requests per second, such as 5 or 0.5")
-    if options.originals and any(source.name == STDIN for source in asked.sources):
-        raise UsageError("--originals needs a source that can be searched again; - is read once")
+    if options.originals and any(source.is_pipe for source in asked.sources):
+        raise UsageError("--originals needs a source that can be searched again; a pipe is read once")
 
 
 @contextmanager
@@ -140,9 +139,9 @@ def _check_related(target: Location, options: Copying, plan: dict[str, Any]) -> 
 
 
 def _job(asked: Asked, options: Copying) -> str:
-    """What decides the plan and the units. Standard input may be another one each time."""
+    """What decides the plan and the units. A pipe may be another one each time."""
     sources = [(source, state_of(source)) for source in asked.sources]
-    once = time.time_ns() if any(source.name == STDIN for source in asked.sources) else 0
+    once = time.time_ns() if any(source.is_pipe for source in asked.sources) else 0
     form = options.keep_arc, options.related, options.originals
     return fingerprint(sources, asked.urls, vars(asked.query), form, once)
 
@@ -321,7 +320,7 @@ def _about(asked: Asked) -> list[tuple[str, str]]:
     names = [
         source.name if locate(source.name).is_remote else Path(source.name).name
         for source in asked.sources
-        if source.name != STDIN
+        if not source.is_pipe
     ]
     shown = ", ".join(asked.urls[:20]) + (" ..." if len(asked.urls) > 20 else "")
     return [("description", f"captures of {shown}, copied from {', '.join(names) or 'index lines'}")]

@@ -13,13 +13,15 @@ from typing import IO, Any, NamedTuple
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.capture_fields import RecordLocation, record_location, usual_place
+from cdxmill.formats.lines.lookup_query import EVERYTHING
 from cdxmill.inputs.joined_ranges import JOINED, is_one_request
 from cdxmill.options.option import optional_path, path_list
 from cdxmill.options.queries import Query
 from cdxmill.options.records import Copying
 from cdxmill.search.originals import Reference, first_original, query_for
 from cdxmill.search.query import PreparedQuery, query_of
-from cdxmill.search.sources import EVERYTHING, LineSource, Source, find_sources, open_source
+from cdxmill.search.several import open_several, source_of
+from cdxmill.search.sources import LineSource, Source, find_sources, open_source
 from cdxmill.stages.lines.merge_lines import sort_lists
 from cdxmill.storage.scratch import Scratch
 
@@ -84,12 +86,11 @@ def ask(asked: Copying, urls: Iterable[str]) -> Asked:
     if not urls and all(source.has_lines for source in sources):
         urls = [EVERYTHING]
     if not urls:
-        raise UsageError("no QUERY given; name URLs, such as '*.example.com'")
+        raise UsageError("no QUERY given; name URLs, such as '*.example.com', or '*' for all captures")
     query = query_of(asked)
     prepared = PreparedQuery(query)
     for url in urls:
-        if url != EVERYTHING:
-            prepared.keys(url)
+        prepared.keys(url)
     return Asked(sources, urls, query)
 
 
@@ -100,14 +101,18 @@ def find_rows(asked: Asked, scratch: Scratch, skip: Callable[[InputError], None]
 
 
 def _rows(asked: Asked, skip: Callable[[InputError], None]) -> Iterator[list[bytes]]:
-    prepared = PreparedQuery(asked.query, skip)
-    for number, source in enumerate(asked.sources):
-        with open_source(source) as searched:
-            for query, answer in enumerate(searched.answers(prepared, asked.urls)):
+    """The rows of all lines; sources whose lines are not compared are opened one after the other."""
+    sources, query = list(enumerate(asked.sources)), asked.query
+    is_each = (query.collapse, query.limit) == (None, None)
+    for group in [[one] for one in sources] if is_each else [sources]:
+        with open_several([source for _, source in group], query, skip, with_crawl=False) as several:
+            for asked_as, answer in enumerate(several.answers(asked.urls)):
                 if answer.error is not None:
                     raise UsageError(str(answer.error))
                 for lines in answer.lists:
-                    yield [row for line in lines if (row := row_of(line, query, number, source, skip))]
+                    found = [(line, *group[source_of(line)]) for line in lines]
+                    rows = [row_of(line, asked_as, number, source, skip) for line, number, source in found]
+                    yield [row for row in rows if row is not None]
 
 
 def row_of(

@@ -21,6 +21,8 @@ LIBRARIES = ("libdeflate", "zlib")
 DEFAULT_LEVEL = 6
 BLOCK_LINES = 3000
 """Lines of a full block, in the clusters of all tools."""
+BEYOND = b"\xff" * 8
+"""Greater than all keys, which are UTF-8."""
 MAX_BLOCK = 1 << 30
 """Maximum bytes of a block, compressed or not. Readers refuse larger ones."""
 

@@ -20,6 +20,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from cdxmill.formats.clusters.zipnum import BEYOND
 from cdxmill.formats.lines.capture_fields import ALSO, FIELDS, field_reader
 from cdxmill.formats.lines.surt import surt
 from cdxmill.options.queries import MATCH_TYPES
@@ -29,6 +30,10 @@ _MOST = (12, 31, 23, 59, 60)
 """The greatest month, day, hour, minute and second. The smallest is 00, which is below all real timestamps."""
 _DOWN, _UP = b"10000101000000", b"29991231235959"
 """Digits that complete a partial timestamp, as in pywb."""
+
+
+EVERYTHING = "*"
+"""The query for all lines."""
 
 
 class KeyRange(NamedTuple):
@@ -49,7 +54,8 @@ class TimeRange(NamedTuple):
 def key_range(url: str, match_type: str | None = None) -> KeyRange:
     """The range of keys that contains the lines of `url`.
 
-    Without a match type, `*.example.com` means a domain, `example.com/a*` a prefix, and anything else one exact URL.
+    Without a match type, `*.example.com` means a domain, `example.com/a*` a prefix, `*` all URLs, and anything else one
+    exact URL.
     A range is two URLs separated by a space. Raises ValueError with a message for the user.
 
     >>> key_range("http://example.com/a")
@@ -57,6 +63,8 @@ def key_range(url: str, match_type: str | None = None) -> KeyRange:
     >>> key_range("example.com/a/*")[:2], key_range("*.example.com")[:2]
     ((b'com,example)/a/', b'com,example)/a0'), (b'com,example)/', b'com,example-'))
     """
+    if url == EVERYTHING and match_type is None:
+        return KeyRange(b"", BEYOND)
     url, match_type = _kind(url, match_type)
     if match_type == "range":
         ends = url.split()

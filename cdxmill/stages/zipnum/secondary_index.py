@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from cdxmill.formats.clusters.zipnum import BlockRef, NumberedBlock, parse_numbered_line
+from cdxmill.formats.clusters.zipnum import BEYOND, BlockRef, NumberedBlock, parse_numbered_line
 from cdxmill.stages.window import ReadAt
 
 
@@ -66,7 +66,7 @@ class DamagedCluster(ValueError):
 
 
 class Start(NamedTuple):
-    """The first line that begins in a page: its offset and key. Without one, the end of the file and `_BEYOND`."""
+    """The first line that begins in a page: its offset and key. Without one, the end of the file and `BEYOND`."""
 
     offset: int
     key: bytes
@@ -172,7 +172,7 @@ class SecondaryIndex:
 
     def last_line(self) -> bytes | None:
         """The last line. None in an empty index."""
-        return self.last_before(_BEYOND)
+        return self.last_before(BEYOND)
 
     def last_before(self, high: bytes) -> bytes | None:
         """The last line whose key is < `high`, or the first line if no key is. None in an empty index."""
@@ -223,11 +223,7 @@ class SecondaryIndex:
                 break
             pos += len(data)
         line = next(self._from(pos + len(rest), rest), None)
-        return Start(self._size, _BEYOND) if line is None else Start(pos, self._key(line))
-
-
-_BEYOND = b"\xff" * 8
-"""Greater than all keys, which are UTF-8."""
+        return Start(self._size, BEYOND) if line is None else Start(pos, self._key(line))
 
 
 def _truncated(line: bytes) -> DamagedCluster:
