@@ -35,7 +35,7 @@ def share(directory: str, *patterns: str) -> "tuple[str, list[str]]":
     return f"share/cdxmill/{directory}".rstrip("/."), sorted(str(path.relative_to(HERE)) for path in found)
 
 
-S3 = ["boto3>=1.34"]
+S3 = ["boto3>=1.35.70"]
 SCAN = ["hyperscan>=0.9", "resiliparse>=2.0.1", "selectolax>=1.0.2"]
 PARQUET = ["pyarrow>=20"]
 JOBS = [

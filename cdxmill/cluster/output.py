@@ -5,7 +5,7 @@ A stopped run's unfinished one   the run continues, or another starts from the b
 A cluster of the same run        nothing is to be done
 Another cluster                  refused. With --replace the new one is built in another place, and then switched
 
-A local directory is locked. At a URL there is no lock: two runs must not write to one URL at a time.
+The directory is locked (running/lock.py).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from cdxmill.cluster.write import (
 from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, LOCATIONS, MANIFEST
 from cdxmill.running.failures import Failures
-from cdxmill.running.lock import LOCK, hold
+from cdxmill.running.lock import LOCK, check_held, hold
 from cdxmill.storage.location import Location, ask_all, locate
 
 _SHARDS = f"{WORK}/shards.json"
@@ -76,6 +76,7 @@ class Output:
         if not files and (before := read_record(self.place)) is not None:
             # The directory of indexes stays, or moves to the new cluster.
             files = [name for name in before.files if name != ARCHIVES]
+        check_held()
         failures = self._failures.items[self._reported :]
         write_record(self.work, RunRecord(run, list(summary), failures, list(files)))
 
@@ -90,9 +91,10 @@ def place_of(path: Location) -> Location:
     return locate(path.absolute() if path.is_remote else Path(path.local).resolve())
 
 
-def held(place: Location, note: Callable[[str], None]) -> AbstractContextManager[object]:
-    """Hold a directory, so that nobody else writes to it. URLs cannot be held."""
-    return nullcontext() if place.is_remote else hold(Path(place.local), note)
+def hold_new(place: Location, note: Callable[[str], None]) -> AbstractContextManager[object]:
+    """Hold the directory where the new cluster is built, which is marked. On S3, it is below `place`, which is held."""
+    new = mark(place)
+    return hold(new, note) if place.properties.has_directories else nullcontext()
 
 
 @contextmanager
@@ -113,14 +115,14 @@ def open_output(
     with ExitStack() as locks:
         finished = check_output(place, run, replace, points)
         if finished is None or LOCK in entries(place):
-            locks.enter_context(held(place, failures.note))
+            locks.enter_context(hold(place, failures.note))
             finished = check_output(place, run, replace, points)  # again: from now on nobody else writes
         if finished is not None:
             _remove_work(place)
         work = place
         if finished is None and (place / MANIFEST).exists():
-            work = mark(place)
-            locks.enter_context(held(work, failures.note))
+            work = new_place(place)
+            locks.enter_context(hold_new(place, failures.note))
             finished = _built_before(place, work, run, failures)
         if finished is not None:
             finished.report(path, failures)
@@ -227,6 +229,7 @@ def _own_shards(place: Location) -> set[str]:
 
 def put_in_place(place: Location, note: Callable[[str], None], kept: Sequence[str] = ()) -> None:
     """Put the new cluster, which is complete, in the place of the old one; see `switch`. Raises StoppedError."""
+    check_held()
     _tell(place, switch(place, kept), note)
 
 
@@ -234,8 +237,11 @@ def mend(place: Location, note: Callable[[str], None]) -> None:
     """Do what is left if a run was killed while it replaced the cluster in `place`. Raises StoppedError."""
     if needs_repair(place):
         places = (place, new_place(place), old_place(place))
-        with held(next(filter(Location.exists, places), place), note):
+        holder = next(filter(Location.exists, places), place)
+        with hold(holder, note):
             _tell(place, repair(place), note)
+            if place.is_remote and holder != place:  # the lock has moved with its directory
+                (place / LOCK).remove()
 
 
 def _tell(place: Location, left: list[str], note: Callable[[str], None]) -> None:

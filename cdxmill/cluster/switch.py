@@ -59,7 +59,7 @@ from cdxmill.cluster.write import (
 )
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, INDEX, MANIFEST, SHARD, SUMMARY
-from cdxmill.running.lock import LOCK
+from cdxmill.running.lock import LOCK, check_held
 from cdxmill.storage.local import stopping, sync_directory
 from cdxmill.storage.location import Location, ask_all
 
@@ -67,6 +67,8 @@ MARK = ".replaces"
 _BELOW, _PLAN = SWITCHED.split("/")
 _READ_FIRST = frozenset({MANIFEST, INDEX, SUMMARY})
 """What readers open first. Without an index, there is no cluster."""
+_CHECKED = 60.0
+"""Seconds after which a switch on S3, which may take long, asks again whether the lock is its own."""
 
 
 def new_place(place: Location) -> Location:
@@ -142,11 +144,8 @@ def discard(place: Location) -> None:
     new = new_place(place)
     if not place.properties.has_directories:
         _delete_files(new)
-    elif place.is_remote:  # in one step
-        new.remove_tree()
-        mark(place)
-    else:
-        for name in entries(new).keys() - {MARK, LOCK}:
+    else:  # the manifest first: without it, a cluster is not complete
+        for name in sorted(entries(new).keys() - {MARK, LOCK}, key=lambda name: (name != MANIFEST, name)):
             (new / name).remove_tree()
 
 
@@ -264,7 +263,7 @@ def _plan(place: Location, kept: Collection[str]) -> dict[str, list[str]]:
     """What is deleted from `place`, and moved to it, where directories cannot be moved."""
     new = new_place(place)
     moved = {ARCHIVES, *cluster_files(shards_of(new))} & new.entries().keys() - {COPIED, *kept}
-    gone = _own(place) & place.entries().keys() - moved - set(kept)
+    gone = _own(place) & place.entries().keys() - moved - {LOCK, *kept}
     return {"delete": sorted(gone), "move": sorted(moved)}
 
 
@@ -277,9 +276,11 @@ def _move_files(place: Location) -> None:
     left = found & set(steps["move"])  # the others were moved already
     gone = set(steps["delete"]) | (left & _READ_FIRST)
     for names in ({MANIFEST}, {INDEX}, {SUMMARY}, gone - _READ_FIRST):
+        check_held(_CHECKED)
         ask_all(Location.remove, _places(place, gone & names))
     shards = {name for name in left if SHARD.fullmatch(name)}
     for names in (shards, left - shards - _READ_FIRST, {INDEX, SUMMARY}, {MANIFEST}):
+        check_held(_CHECKED)
         ask_all(lambda moved: moved.move(place / moved.name), _places(new, left & names))
     _delete_files(new)
 

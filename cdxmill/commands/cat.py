@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from cdxmill.capture import Damage, Record
 from cdxmill.formats.own_records import format_row
 from cdxmill.messages import count
-from cdxmill.outputs.names import check_inputs_stay
+from cdxmill.outputs.names import check_inputs_stay, output_file
 from cdxmill.running.failures import Failures
 from cdxmill.stages.records.read_records import read_records
-from cdxmill.storage.location import locate, output_file
+from cdxmill.storage.location import locate
 from cdxmill.storage.reading import open_unchanged
 
 COLUMNS = ["url", "kind", "offset", "length"]

@@ -12,7 +12,7 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.named import Input, check_archives
 from cdxmill.messages import count as quantity
 from cdxmill.options.archives import CountOptions
-from cdxmill.outputs.names import check_inputs_stay
+from cdxmill.outputs.names import check_inputs_stay, output_file
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import counted, processes_by_default, run_tasks
 from cdxmill.running.progress import Progress
@@ -23,7 +23,7 @@ from cdxmill.stages.lines.line_lists import write_lines
 from cdxmill.stages.lines.merge_lines import merge_runs
 from cdxmill.stages.lines.sort_lines import Run
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK
-from cdxmill.storage.location import Location, locate, output_file, total_size
+from cdxmill.storage.location import Location, locate, total_size
 from cdxmill.storage.reading import open_unchanged
 from cdxmill.storage.scratch import Scratch, temporary_directory
 from cdxmill.version import install_extra

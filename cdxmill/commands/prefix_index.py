@@ -20,7 +20,7 @@ from cdxmill.messages import count, human_bytes
 from cdxmill.options.option import required_paths
 from cdxmill.options.queries import Query
 from cdxmill.options.trees import TreeBuilding
-from cdxmill.outputs.names import check_inputs_stay
+from cdxmill.outputs.names import check_inputs_stay, output_file
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.search.lookup import ARCHIVES, LAYOUT
@@ -29,7 +29,7 @@ from cdxmill.search.query import OpenCluster, PreparedQuery
 from cdxmill.stages.lines.line_lists import distinct_captures
 from cdxmill.stages.lines.merge_lines import merge_lines
 from cdxmill.stages.prefix_tree.write_tree import ItemError, NotSortedError, TreeWriter
-from cdxmill.storage.location import Location, locate, output_file, total_size
+from cdxmill.storage.location import Location, locate, total_size
 from cdxmill.storage.scratch import scratch_files
 from cdxmill.tasks.tree_items import (
     Archives,

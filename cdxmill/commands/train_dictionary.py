@@ -20,9 +20,9 @@ from cdxmill.formats.archives.zstd_dictionary import (
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_bytes
 from cdxmill.options.archives import Training
-from cdxmill.outputs.names import check_inputs_stay
+from cdxmill.outputs.names import check_inputs_stay, output_file
 from cdxmill.running.failures import Failures
-from cdxmill.storage.location import Location, locate, output_file
+from cdxmill.storage.location import Location, locate
 from cdxmill.tasks.record_sampling import Sample, choose_records, read_chosen
 from cdxmill.version import __version__
 

@@ -195,3 +195,15 @@ def _unique_name(path: str) -> str:
     readable = os.fsencode(name)[:_READABLE].decode("utf-8", "ignore")
     digest = hashlib.sha256(os.fsencode(identity(path))).hexdigest()[:16]
     return f"{readable}-{digest}.cdx.gz"
+
+
+def output_file(path: PathOrUrl, *, replace: bool) -> Location:
+    """Resolve the path or URL of a file to write. Raises UsageError if it exists and may not be replaced.
+
+    Raises as `check_writable` and `check_absent` do.
+    """
+    place = locate(path)
+    place.check_writable()
+    if not replace:
+        place.check_absent()
+    return place

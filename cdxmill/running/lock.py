@@ -3,9 +3,11 @@
 On a disk, the lock is `flock` on this file, which is deleted at the end of the run. If it exists and nobody holds it, the
 earlier run was killed. Then its temporary files are deleted, as they are when a run ends with an error.
 
-At a URL, only `copy` uses a lock. No file can be locked there, so the run renews the file from time to time. One that was not renewed for an hour is that of
-a killed run, and so is one of a process of this machine that has ended. Two runs that begin in the same moment both write
-the file, and the later one has the lock; the other one stops before it finishes its first output.
+At a URL, the file is the lock. It is created only if it does not exist: by a conditional PUT on S3, by a rename that
+replaces nothing on HDFS. The run renews it from time to time (`renew_held`), and checks that it is its own before an output
+gets its name (`check_held`). A file that was not renewed for an hour is that of a killed run, and so is one of a process of
+this machine that has ended. A service without conditional PUT is noticed and named. There, of two runs that begin in the
+same moment the later one has the lock, and the other one stops at its next check.
 """
 
 from __future__ import annotations
@@ -24,16 +26,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import get_ident
-from typing import Any
+from typing import Any, NamedTuple
 
 from cdxmill.errors import AbsentError, InputError, StoppedError, UsageError
 from cdxmill.messages import say
+from cdxmill.running.progress import WITH_EACH_TICK
 from cdxmill.storage.local import OWN_TEMPORARY, make_directory, stopping
-from cdxmill.storage.location import Location
+from cdxmill.storage.location import Location, PathOrUrl, locate
+from cdxmill.storage.patience import stops
 
 LOCK = ".lock"
 RENEWED = 300.0
-"""Seconds after which the lock at a URL is checked and renewed during a run. It costs two requests."""
+"""Seconds after which the lock at a URL is checked and renewed during a run."""
 _STALE = 3600.0
 """Seconds. A file of the largest size is uploaded in less."""
 _SCRATCH = re.compile(r"\.scratch-[a-z0-9_]{8}")
@@ -42,33 +46,74 @@ _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 _COMMAND_SHOWN = 300
 """Characters. A command line may have thousands of files."""
 
-_held: dict[tuple[int, str], bool] = {}
-"""The directories that a thread of this process holds, and whether a killed run left them: `build` runs `zipnum`."""
+_PROCESS = os.urandom(8).hex()
+_held: dict[tuple[int, str], _LocalLock | _RemoteLock] = {}
+"""The directories that a thread of this process holds: `build` runs `zipnum`."""
 
 
 @contextmanager
-def hold(directory: Path, note: Callable[[str], None] = say) -> Iterator[bool]:
+def hold(directory: PathOrUrl, note: Callable[[str], None] = say) -> Iterator[bool]:
     """Hold a directory, which is created if needed. Yields whether an earlier run was killed in it.
 
-    Temporary files of a killed run are deleted first. The thread that holds a directory may hold it again.
-    Raises UsageError if another run holds it, StoppedError if the lock cannot be written.
+    Temporary files of a killed run are deleted first, on a disk. The thread that holds a directory may hold it again.
+    Raises UsageError if another run holds it, StoppedError if the lock cannot be written, InputError if it cannot be read.
     """
-    make_directory(directory)
-    key = get_ident(), os.path.realpath(directory)
+    place = locate(directory)
+    if not place.is_remote:
+        make_directory(Path(place.local))
+    key = get_ident(), place.absolute() if place.is_remote else os.path.realpath(place.local)
     if key in _held:
-        yield _held[key]
+        yield _held[key].was_killed
         return
+    with _hold_remote(place, note) if place.is_remote else _hold_local(Path(place.local), note) as lock:
+        _held[key] = lock
+        try:
+            yield lock.was_killed
+        finally:
+            del _held[key]
+
+
+def check_held(seconds: float = 0) -> None:
+    """Raise StoppedError if another run has taken a remote directory that this thread holds. Call it before a file gets its name.
+
+    A lock that was checked in the last `seconds` is not asked for. Every RENEWED seconds it is renewed.
+    """
+    for (thread, _), lock in list(_held.items()):
+        if thread == get_ident() and isinstance(lock, _RemoteLock):
+            lock.check(seconds)
+
+
+def renew_held() -> None:
+    """Renew the remote locks of this thread, if it is time to. Call it often. Raises StoppedError as `check_held` does."""
+    check_held(RENEWED)
+
+
+@contextmanager
+def _hold_local(directory: Path, note: Callable[[str], None]) -> Iterator[_LocalLock]:
     with _lock(directory, note) as was_killed:
         if was_killed:
             sweep(directory)
-        _held[key] = was_killed
         try:
-            yield was_killed
+            yield _LocalLock(was_killed)
         except BaseException:
             sweep(directory)  # of workers, which are killed at the end
             raise
-        finally:
-            del _held[key]
+
+
+@contextmanager
+def _hold_remote(directory: Location, note: Callable[[str], None]) -> Iterator[_RemoteLock]:
+    lock = _RemoteLock(directory, note)
+    WITH_EACH_TICK.append(renew_held)
+    try:
+        yield lock
+    finally:
+        WITH_EACH_TICK.remove(renew_held)
+        with suppress(InputError, StoppedError):
+            lock.release()
+
+
+class _LocalLock(NamedTuple):
+    was_killed: bool
 
 
 @contextmanager
@@ -136,61 +181,73 @@ def _who() -> bytes:
     return text.replace("\n", "\\n").encode("utf-8", "surrogateescape") + b"\n"
 
 
-@contextmanager
-def hold_remote(directory: Location) -> Iterator[Callable[[float], None]]:
-    """Hold a remote directory. Yields a function that raises StoppedError if another run has taken it, and renews the lock.
-
-    It does nothing if it did that in the last seconds, whose number it takes. Raises UsageError if another run holds it.
-    """
-    lock = _RemoteLock(directory)
-    try:
-        yield lock.check
-    finally:
-        with suppress(InputError, StoppedError):
-            lock.release()
-
-
 class _RemoteLock:
-    """Raises UsageError if another run has the lock, else writes it."""
+    """The lock of a directory at a URL. Raises UsageError if another run has it, else writes it."""
 
-    def __init__(self, directory: Location) -> None:
-        self._file, self._run, self._since = directory / LOCK, os.urandom(8).hex(), _now()
-        found = self._read()
-        if found and not _is_stale(found):
-            who = f"process {found.get('process')} on {found.get('host')} since {found.get('since')}"
-            hint = f"wait until it ends, or delete {self._file} if it was killed"
-            raise UsageError(f"{directory}: another run writes to this directory ({who}); {hint}")
-        self._write()
+    def __init__(self, directory: Location, note: Callable[[str], None]) -> None:
+        self._file, self._run, self._since = directory / LOCK, _run(), _now()
+        before, found = self._read()
+        if before is not None and not found:
+            raise UsageError(f"{self._file}: is not the lock of a run at a URL; delete it if nobody needs it")
+        if found and found.get("run") != self._run and not _is_stale(found):
+            raise self._refusal(found)
+        self.was_killed = before is not None
+        text = self._text()
+        if not self._file.swap(before, text):
+            now, found = self._read()
+            if now != text:  # else the answer to a try was lost
+                raise self._refusal(found)
+        self._renewed = self._checked = time.monotonic()
+        if not directory.properties.has_directories and self._file.swap(None, text):
+            note(
+                f"{directory}: note: the service has no conditional PUT; make sure that no other run writes to this directory"
+            )
+
+    def _refusal(self, found: dict[str, Any]) -> UsageError:
+        who = f"process {found.get('process')} on {found.get('host')} since {found.get('since')}"
+        hint = f"wait until it ends, or delete {self._file} if it was killed"
+        return UsageError(f"{self._file.parent}: another run writes to this directory ({who}); {hint}")
 
     def check(self, seconds: float) -> None:
-        """Raise StoppedError if another run has taken the lock; else renew it. Not if that was `seconds` ago or less."""
-        if time.monotonic() - self._renewed <= seconds:
+        """Raise StoppedError if another run has taken the lock; else renew it if that is due."""
+        if time.monotonic() - self._checked <= seconds:
             return
-        if self._read().get("run") != self._run:
+        with stops(str(self._file), "read"):
+            before, found = self._read()
+        is_due = time.monotonic() - self._renewed > RENEWED
+        if found.get("run") != self._run or (is_due and not self._file.swap(before, self._text())):
             raise StoppedError(
                 f"{self._file}: another run has taken this directory; run it again when that ends"
             )
-        if time.monotonic() - self._renewed > RENEWED:
-            self._write()
+        self._checked = time.monotonic()
+        if is_due:
+            self._renewed = self._checked
 
     def release(self) -> None:
         """Delete the lock, unless another run has taken it."""
-        if self._read().get("run") == self._run:
+        if self._read()[1].get("run") == self._run:
             self._file.remove()
 
-    def _write(self) -> None:
+    def _text(self) -> bytes:
         known = {"run": self._run, "process": os.getpid(), "host": socket.gethostname(), "since": self._since}
-        with self._file.write_atomic() as file:
-            file.write(json.dumps({**known, "renewed": time.time()}).encode() + b"\n")
-        self._renewed = time.monotonic()
+        return json.dumps({**known, "renewed": time.time()}).encode() + b"\n"
 
-    def _read(self) -> dict[str, Any]:
-        """The content of the lock; {} if there is none, or if it cannot be understood."""
+    def _read(self) -> tuple[bytes | None, dict[str, Any]]:
+        """The lock as it was written, None if there is none; and its content, {} if it cannot be understood."""
         try:
-            found = json.loads(self._file.read_bytes())
-        except (AbsentError, ValueError, RecursionError):
-            return {}
-        return found if isinstance(found, dict) else {}
+            data = self._file.read_bytes()
+        except AbsentError:
+            return None, {}
+        try:
+            found = json.loads(data)
+        except (ValueError, RecursionError):
+            return data, {}
+        return data, found if isinstance(found, dict) and "run" in found else {}
+
+
+def _run() -> str:
+    """The run of this thread. After a switch on HDFS, the lock of the new directory has the place of the old one."""
+    return f"{_PROCESS}-{get_ident()}"
 
 
 def _is_stale(found: dict[str, Any]) -> bool:

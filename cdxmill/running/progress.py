@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from cdxmill.messages import count, human_bytes, human_seconds, printable, say
 from cdxmill.running.processes import bytes_done
 
 LOG_SECONDS = 30.0
+WITH_EACH_TICK: list[Callable[[], None]] = []
+"""A run that holds a directory at a URL renews its lock here."""
 
 
 class Progress:
@@ -46,7 +48,9 @@ class Progress:
         self.done += 1
 
     def tick(self) -> None:
-        """Show the progress, if it is time to."""
+        """Show the progress, if it is time to, and do what is in WITH_EACH_TICK."""
+        for do in WITH_EACH_TICK:
+            do()
         if self._bar is not None:
             self._bar.show(self._share(), self.line(), [printable(text) for text in self.at_work])
         elif not self._quiet and time.monotonic() - self._shown >= LOG_SECONDS:

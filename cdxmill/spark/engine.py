@@ -14,7 +14,7 @@ import threading
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.messages import count
+from cdxmill.running.lock import renew_held
 from cdxmill.running.processes import processes_by_default
 from cdxmill.running.progress import Progress
 from cdxmill.spark import java
@@ -284,6 +285,9 @@ def _aside(call: Callable[[], Result]) -> Result:
             found.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
+    while not found.done():
+        wait([found], _POLL)
+        renew_held()
     return found.result()
 
 

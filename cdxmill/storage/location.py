@@ -212,6 +212,14 @@ class Location:
         storage, name = self._writes
         return storage.stamped(name) if self.is_remote else (self.status(), "")
 
+    def swap(self, known: bytes | None, data: bytes) -> bool:
+        """Write a small remote file if its content is `known`, or if it does not exist (None). False if that is not so.
+
+        One of several runs that do this succeeds (on HDFS, without `known`). If an answer was lost, it may be False. Raises as `write_atomic`.
+        """
+        writes: tuple[Any, str] = self._writes
+        return bool(writes[0].swap(writes[1], known, data))
+
     def entries(self) -> dict[str, Entry]:
         """The entries of a directory by name. Empty if it does not exist. Raises InputError."""
         storage, name = self._writes
@@ -344,18 +352,6 @@ PathOrUrl = str | Path | Location
 def locate(path: PathOrUrl) -> Location:
     """Resolve a path or URL."""
     return path if isinstance(path, Location) else Location(str(path))
-
-
-def output_file(path: PathOrUrl, *, replace: bool) -> Location:
-    """Resolve the path or URL of a file to write. Raises UsageError if it exists and may not be replaced.
-
-    Raises as `check_writable` and `check_absent` do.
-    """
-    place = locate(path)
-    place.check_writable()
-    if not replace:
-        place.check_absent()
-    return place
 
 
 def join(place: PathOrUrl, *names: str) -> str:

@@ -30,6 +30,8 @@ _COPIED_PART = 256 << 20
 """S3 copies parts at the same time, and each in one request; a part of a copy may have up to 5 GiB."""
 _STAMP = "cdxmill"
 """The key of the stamp in the metadata of an object."""
+_NOT_MET, _CONFLICT, _REFUSED = 412, 409, 501
+"""Answers to a conditional PUT: the condition is not met; another PUT is under way; the service has no such conditions."""
 _NO_OBJECT = "the URL has no bucket or no key", "use s3://BUCKET/KEY"
 
 
@@ -52,6 +54,48 @@ def write_atomic(url: str, stamp: Callable[[], str] | None = None) -> Iterator[I
         more = {"ExtraArgs": {"Metadata": {_STAMP: stamp()}}} if stamp else {}
         with _stops(url), _errors(url, "written"):
             _client(os.getpid()).upload_fileobj(file, **target, **more)
+
+
+def swap(url: str, known: bytes | None, data: bytes) -> bool:
+    """Write an object with a conditional PUT (see `Location.swap`). A service that refuses those gets a PUT without one."""
+    target, condition = _bucket_and_key(url), {"IfNoneMatch": "*"}
+    if known is not None:
+        try:
+            found = _Object(url)
+            is_known = found.read_at(0, len(known) + 1) == known
+        except AbsentError:
+            return False
+        if not is_known:
+            return False
+        condition = {"IfMatch": found.etag}
+
+    def attempt() -> bool:
+        with _one_try(url, "written"):
+            return _put_if(target, data, condition)
+
+    with _stops(url):
+        return persistently(url, attempt)
+
+
+def _put_if(target: dict[str, str], data: bytes, condition: dict[str, str]) -> bool:
+    from botocore.exceptions import ClientError  # type: ignore[import-untyped]
+
+    client = _client(os.getpid(), 1)
+    try:
+        client.put_object(**target, Body=data, **condition)
+    except ClientError as error:
+        status = error.response["ResponseMetadata"]["HTTPStatusCode"]
+        if status == _CONFLICT:
+            raise TryAgain(str(status)) from None
+        if status == _REFUSED:
+            client.put_object(**target, Body=data)
+            return True
+        # without the object, If-Match is answered by 404; so is any PUT without the bucket
+        is_other = status == _NOT_MET or error.response["Error"].get("Code") == "NoSuchKey"
+        if is_other:
+            return False
+        raise
+    return True
 
 
 def status(url: str) -> Entry | None:
@@ -153,7 +197,7 @@ class _Object:
             raise InputError(url, "the server does not report the size", DOWNLOAD)
         self.size: int = head["ContentLength"]
         self.entry = _entry(head)
-        self._etag = head.get("ETag")
+        self.etag: str = head.get("ETag", "")
 
     def read_at(self, offset: int, size: int) -> bytes:
         """The `size` bytes at `offset`, in as many requests as it takes."""
@@ -178,7 +222,7 @@ class _Object:
 
     def _check(self, answer: dict[str, Any], first: int, last: int) -> None:
         """Raise InputError if the object has changed or the range is wrong: some servers ignore ranges."""
-        if answer.get("ETag") != self._etag:
+        if answer.get("ETag", "") != self.etag:
             raise InputError(self._url, "has changed while it was read", "run it again")
         got = answer.get("ContentRange", "no Content-Range")
         if got != f"bytes {first}-{last}/{self.size}":
@@ -238,7 +282,7 @@ def _client(process: int, tries: int = TRIES) -> Any:
 @contextmanager
 def _body_errors() -> Iterator[None]:
     """Turn errors while a body is read into TryAgain. boto3 itself repeats only the request."""
-    from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
+    from botocore.exceptions import BotoCoreError
     from urllib3.exceptions import HTTPError
 
     try:
@@ -248,12 +292,12 @@ def _body_errors() -> Iterator[None]:
 
 
 @contextmanager
-def _one_try(url: str) -> Iterator[None]:
+def _one_try(url: str, doing: str = "read") -> Iterator[None]:
     """Turn errors of boto3 into TryAgain if another try may help, else into InputError."""
     require()
     from botocore import exceptions as foreign
 
-    with _errors(url):
+    with _errors(url, doing):
         try:
             yield
         except foreign.ClientError as error:

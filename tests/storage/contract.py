@@ -89,6 +89,8 @@ def check_writing(directory: str, *, has_directories: bool = True) -> None:
     if has_directories:
         _check_moves_of_directories(directory)
     _check_removal_of_trees(directory)
+    if locate(directory).is_remote:
+        _check_swaps(join(directory, "swapped", "a"))
     _check_times(directory)
     if locate(directory).is_remote:
         _check_stamps(join(directory, "stamped.cdx.gz"))
@@ -198,6 +200,21 @@ def _check_removal_of_trees(directory: str) -> None:
     assert locate(beside).read_bytes() == b"1", "nothing else is deleted"
     locate(beside).remove_tree()
     assert not locate(beside).exists(), "a file is deleted, too"
+
+
+def _check_swaps(path: str) -> None:
+    place = locate(path)
+    assert not place.swap(b"1", b"2"), "there is no file"
+    assert not place.exists()
+    assert place.swap(None, b"1")
+    assert not place.swap(None, b"2"), "there is one"
+    assert not place.swap(b"", b"2")
+    assert not place.swap(b"12", b"2")
+    assert place.read_bytes() == b"1"
+    assert place.swap(b"1", b"22")
+    assert place.read_bytes() == b"22"
+    assert place.parent.entries().keys() == {"a"}, "nothing else is left behind"
+    place.remove()
 
 
 def _check_times(directory: str) -> None:

@@ -113,6 +113,8 @@ class _Handler(BaseHTTPRequestHandler):
             return self._refuse(404, "FileNotFoundException")
         if path not in files and any(name.startswith(f"{query['destination']}/") for name in files):
             return self._refuse(403, "IOException")  # rename destination directory is not empty
+        if "renameoptions" not in query and query["destination"] in files:
+            return self._json({"boolean": False})
         for name in moved:
             files[query["destination"] + name.removeprefix(path)] = files.pop(name)
         if "RENAME" in self.server.lost:

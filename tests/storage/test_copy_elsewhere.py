@@ -17,8 +17,6 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.errors import StoppedError
-from cdxmill.running.lock import hold_remote
 from cdxmill.storage.location import Location, join, locate
 
 from ..conftest import RunCdxmill
@@ -116,15 +114,6 @@ def test_a_second_run_beside_it_is_refused_on_s3(
     held(host="elsewhere", renewed=time.time() - 7200)
     assert run_cdxmill(*call).returncode == 0
     assert pages_of("s3://mine/held") == 2 * PAGES
-
-
-def test_of_two_runs_in_one_moment_one_stops_on_s3(bucket: Any) -> None:
-    with hold_remote(locate("s3://mine/twice")) as check:
-        bucket.put_object(Bucket="mine", Key="twice/.lock", Body=b'{"run": "other"}')
-        check(60)
-        with pytest.raises(StoppedError, match="another run has taken this directory"):
-            check(0)
-    assert list(locate("s3://mine/twice").entries()) == [".lock"]  # it is the other one's
 
 
 def test_captures_are_copied_to_hdfs(bucket: Any, node: NameNode, run_cdxmill: RunCdxmill) -> None:

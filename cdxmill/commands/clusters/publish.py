@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from cdxmill.cluster.archive_index import published_index
 from cdxmill.cluster.find import COLLECTION_INDEXES, find_directory, is_switched
-from cdxmill.cluster.output import held, mend, place_of, put_in_place
+from cdxmill.cluster.output import hold_new, mend, place_of, put_in_place
 from cdxmill.cluster.split_files import SPLITS
-from cdxmill.cluster.switch import discard, mark, new_place
+from cdxmill.cluster.switch import discard, new_place
 from cdxmill.cluster.write import (
     COPIED,
     format_locations,
@@ -32,6 +32,7 @@ from cdxmill.errors import InputError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, LOCATIONS, MANIFEST, part_of
 from cdxmill.messages import count, human_bytes, say
 from cdxmill.options.clusters import Publishing
+from cdxmill.running.lock import check_held, hold
 from cdxmill.running.processes import counted, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.storage.location import Location, locate, pieces
@@ -98,7 +99,7 @@ def _publish(directory: Location, target: Location, shards: Sequence[Shard], opt
     if not is_same:
         _way(directory, target, shards, options)
     with ExitStack() as locks:
-        locks.enter_context(held(place, say))
+        locks.enter_context(hold(place))
         if is_same:
             write_index(target, _parts(directory, shards))
         way = (
@@ -109,7 +110,7 @@ def _publish(directory: Location, target: Location, shards: Sequence[Shard], opt
             return 0
         if way is Way.THERE:
             return _copy_all(directory, target, shards, places, options)
-        locks.enter_context(held(mark(place), say))
+        locks.enter_context(hold_new(place, say))
         return _copy_and_switch(directory, place, shards, places, options)
 
 
@@ -252,5 +253,6 @@ def _write_metadata(target: Location, title: str | None) -> None:
 def _finish(cluster: Location, target: Location) -> None:
     """Copy the manifest. Without one the list of copied shards stays: it says that the target is of this cluster."""
     if (cluster / MANIFEST).exists():
+        check_held()
         _copy_small(cluster / MANIFEST, target / MANIFEST)
         (target / COPIED).remove()

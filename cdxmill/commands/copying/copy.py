@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,7 +38,7 @@ from cdxmill.messages import count, human_bytes
 from cdxmill.options.records import Copying
 from cdxmill.outputs.record import check_failure_list
 from cdxmill.running.failures import Failures, kind_of
-from cdxmill.running.lock import RENEWED, hold, hold_remote
+from cdxmill.running.lock import hold, renew_held
 from cdxmill.running.processes import RateLimit, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WorkDirectory, fingerprint
@@ -87,7 +87,7 @@ def copy(asked: Asked, target: PathOrUrl, options: Copying, failures: Failures) 
     _check(asked, options)
     place = locate(target)
     place.check_writable()
-    with _work_directory(place, failures) as (directory, check):
+    with hold(place, failures.note), _work_directory(place) as directory:
         finished = Finished(place)
         if FAILURES in finished.names:
             check_failure_list(place / FAILURES)
@@ -100,7 +100,7 @@ def copy(asked: Asked, target: PathOrUrl, options: Copying, failures: Failures) 
             raise
         for path, reason in plan["invalid"]:
             failures.add(path, None, reason)
-        summary = _CopyRun(asked, options, work, finished, failures).copy(plan, check)
+        summary = _CopyRun(asked, options, work, finished, failures).copy(plan)
         failures.close_listed()
         _list_failures(place / FAILURES, failures)
         work.scratch.remove()
@@ -116,17 +116,13 @@ def _check(asked: Asked, options: Copying) -> None:
 
 
 @contextmanager
-def _work_directory(target: Location, failures: Failures) -> Iterator[tuple[Path, Callable[[float], None]]]:
-    """The directory for a run's unfinished work, and a check that no other run writes to the target.
-
-    A remote copy cannot continue with the work of a killed run.
-    """
-    if target.directory is None:
-        with hold_remote(target) as check, temporary_directory() as directory:
-            yield Path(directory), check
+def _work_directory(target: Location) -> Iterator[Path]:
+    """The directory for a run's unfinished work. A remote copy cannot continue with the work of a killed run."""
+    if target.directory is not None:
+        yield target.directory / WORK
         return
-    with hold(target.directory, failures.note):
-        yield target.directory / WORK, lambda seconds: None
+    with temporary_directory() as directory:
+        yield Path(directory)
 
 
 def _check_related(target: Location, options: Copying, plan: dict[str, Any]) -> None:
@@ -220,10 +216,10 @@ class _CopyRun:
         self._captures = self._requests = self._fetched = 0
         self._revisits: list[list[Any]] = []
 
-    def copy(self, plan: dict[str, Any], check: Callable[[float], None]) -> CopySummary:
+    def copy(self, plan: dict[str, Any]) -> CopySummary:
         """Copy what is planned, and then the originals of all revisits."""
         head = FileHead(plan["timestamp"], _about(self._asked))
-        with CopyOutput(self._finished, self._options.size, head, check) as output:
+        with CopyOutput(self._finished, self._options.size, head) as output:
             self._copy_units(_Phase(PLAN, 0, PlanSize(*plan["size"])), output)
             if self._options.originals:
                 self._revisits += self._finished.revisits(plan["revisits"])
@@ -252,7 +248,7 @@ class _CopyRun:
             if self._options.originals and phase.plan == PLAN:
                 self._revisits += result.revisits
             for kind, part in result.parts.items():
-                output.check(RENEWED)
+                renew_held()
                 if not _are_in(part, self._finished):
                     self._captures += output.add(kind, unit_file(self._directory, number, kind), part)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from itertools import repeat
 from pathlib import Path
@@ -26,6 +26,7 @@ from cdxmill.formats.lines.cdx_lines import quote, with_place
 from cdxmill.formats.lines.surt import surt
 from cdxmill.formats.own_records import format_row, parse_row
 from cdxmill.inputs.joined_ranges import OpenRanges
+from cdxmill.running.lock import check_held
 from cdxmill.search.originals import reference_in
 from cdxmill.stages.captures.match_record import is_same_url
 from cdxmill.stages.lines.line_lists import distinct, text_of
@@ -126,12 +127,11 @@ def _list(file: Location) -> Iterator[tuple[CopiedRecord, bool, int, int]]:
 class CopyOutput:
     """Writes the records of units to files of at most `most` bytes, unless a single record is larger.
 
-    Use it as a context manager: with an error, an unfinished file is deleted. `check(0)` is called before a file gets
-    its name; it raises StoppedError if another run writes to the directory.
+    Use it as a context manager: with an error, an unfinished file is deleted. Raises StoppedError before a file gets its
+    name if another run has taken the directory.
     """
 
-    def __init__(self, finished: Finished, most: int, head: FileHead, check: Callable[[float], None]) -> None:
-        self.check = check
+    def __init__(self, finished: Finished, most: int, head: FileHead) -> None:
         self._target, self._finished, self._most, self._head = finished.target, finished, most, head
         name = Location(self._target.absolute()).name
         self._stem = re.sub(r"[^\w.+-]+", "_", name).strip("_.") or "copy"
@@ -206,7 +206,7 @@ class CopyOutput:
 
     def _finish(self, kind: str) -> None:
         file = self._open[kind]
-        self.check(0)
+        check_held()
         file.finish()
         del self._open[kind]
         self.files += 1

@@ -29,7 +29,7 @@ from cdxmill.messages import count, human_bytes
 from cdxmill.options.archives import LineOptions, Recording
 from cdxmill.options.option import text_list
 from cdxmill.outputs.existing import LineSettings, Rule
-from cdxmill.outputs.names import check_index_names, check_inputs_stay
+from cdxmill.outputs.names import check_index_names, check_inputs_stay, output_file
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import RunTasks, run_tasks
 from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions, parse_record_types
@@ -37,7 +37,7 @@ from cdxmill.stages.captures.index_archive import LINE_FORMATS, Findings, index_
 from cdxmill.stages.lines.line_lists import write_gzip_lines, write_lines
 from cdxmill.stages.lines.merge_lines import merge_runs, sorted_lists
 from cdxmill.stages.lines.sort_lines import LineSorter, Run
-from cdxmill.storage.location import Location, PathOrUrl, locate, output_file
+from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.scratch import Scratch, temporary_directory
 
 

@@ -193,14 +193,14 @@ def checked_place(names: Mapping[Input, str], target: PathOrUrl) -> Location:
 def open_directory(
     names: Mapping[Input, str], target: PathOrUrl, failures: Failures
 ) -> Iterator[OutputDirectory]:
-    """Open a directory to write outputs of these names to. A local one is created, and no other run may write to it meanwhile.
+    """Open a directory to write outputs of these names to. A local one is created. No other run may write to it meanwhile.
 
     Raises UsageError as `checked_place`; nothing is changed then.
     """
     place = checked_place(names, target)
     directory = place.directory
     if directory is None:
-        with temporary_directory() as scratch:
+        with hold(place, failures.note), temporary_directory() as scratch:
             yield OutputDirectory(place, None, Path(scratch))
         return
     with (

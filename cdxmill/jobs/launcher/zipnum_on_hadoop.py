@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from cdxmill.cluster.output import check_replaceable, held, mend, put_in_place
+from cdxmill.cluster.output import check_replaceable, mend, put_in_place
 from cdxmill.cluster.switch import MARK, entries, mark, new_place
 from cdxmill.cluster.write import write_cluster_files
 from cdxmill.commands.clusters.zipnum import ZipnumOptions
@@ -25,6 +25,7 @@ from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
 from cdxmill.jobs.nodes.run_task import SPLITS
 from cdxmill.jobs.nodes.zipnum import REPORT, ReducerReport, read_reports, report_name
 from cdxmill.messages import say
+from cdxmill.running.lock import hold
 from cdxmill.storage.location import Location, locate
 
 _ALWAYS_OWN = (f"{REPORT}*", ".cdx-*.tmp", ".part-*.tmp", "_temporary", "_SUCCESS", MARK)
@@ -186,7 +187,7 @@ def finish_switch(place: str, url: str) -> None:
     if place == url:
         return
     cluster = _place_of(url)
-    with held(cluster, say):
+    with hold(cluster, say):
         try:  # again: the job has taken hours
             check_replaceable(cluster)
         except UsageError as error:

@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import BoundedSemaphore
 from typing import IO
 
-from cdxmill.errors import AbsentError, InputError, RefusedError
+from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError
 from cdxmill.storage.hadoop.site import STAMP, absent, hadoop_command, why_no_web_hdfs
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import spooled, temporary_name
@@ -29,6 +29,8 @@ _ENTRY = re.compile(r"(\d+) (\d+) (regular file|directory) (.*)")
 """A line of `-stat` with _FORM: size, milliseconds since 1970, kind and name."""
 _LISTED = re.compile(r"-\S* +\S+ +\S+ +\S+ +(\d+) +\S+ +\S+ (.+)")
 """A file in the output of `-ls -R`: its size and URL."""
+_SMALL = 1 << 16
+"""Bytes that are compared of a small file."""
 _GLOB = re.compile(r"([\\*?\[\]{}])")
 _ABSENT = ": No such file or directory"
 _DETAILS = re.compile(r" \(Service: |; For more details see")
@@ -94,6 +96,35 @@ def put(file: IO[bytes], url: str, *, is_private: bool = False) -> None:
             make(posixpath.dirname(url))
             file.seek(0)
             _run(url, *words, given=file)
+
+
+def swap(url: str, known: bytes | None, data: bytes) -> bool:
+    """Write a small file (see `Location.swap`). A file with a known content is read, compared and replaced, in two steps."""
+    if known is not None and _content(url) != known:
+        return False
+    directory, name = posixpath.split(url)
+    temporary = url if known is not None else f"{directory}/{temporary_name(name)}"
+    with write_atomic(temporary) as file:
+        file.write(data)
+    if known is not None:
+        return True
+    try:
+        with stops(url, "written"):
+            _run(url, "-mv", quoted(temporary), quoted(url))
+    except StoppedError:
+        remove_tree(temporary)
+        if _content(url) is None:
+            raise
+        return False
+    return True
+
+
+def _content(url: str) -> bytes | None:
+    try:
+        with open_ranges(url) as read_at:
+            return read_at(0, _SMALL)
+    except AbsentError:
+        return None
 
 
 def upload(paths: Sequence[Path], url: str) -> None:

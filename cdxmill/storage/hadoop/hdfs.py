@@ -6,43 +6,25 @@ it can switch from one name node to another, and Hadoop tasks need no further pa
 
 from __future__ import annotations
 
-import getpass
-import json
 import os
 import posixpath
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, NamedTuple
-from urllib.parse import quote, urlencode
 
 from urllib3 import BaseHTTPResponse
 
-from cdxmill.errors import AbsentError, InputError, RefusedError, UsageError
-from cdxmill.storage.hadoop.site import STAMP, absent, parts_of, web_addresses
+from cdxmill.errors import AbsentError, InputError
+from cdxmill.storage.hadoop.site import STAMP, parts_of
+from cdxmill.storage.hadoop.web_hdfs import WebHdfs
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import TEMPORARY, spooled
-from cdxmill.storage.patience import BUSY, Pace, TryAgain, persistently, read_range, refusal, stops
-from cdxmill.storage.reach import Reach
-from cdxmill.storage.web.connections import (
-    RefusedPlace,
-    checked_pools,
-    faults,
-    give_back,
-    piece_of,
-    send,
-    small_body,
-)
-
-_LARGEST, _LARGEST_ERROR = 256 << 20, 1 << 20
-"""Bytes of the largest answer of a name node: the list of a directory with a million files; and of an error."""
-_WAITING = frozenset(("StandbyException", "RetriableException", "SafeModeException"))
-"""Exceptions of a name node that is in standby or not ready."""
-_ADDRESS_HINT = "set HADOOP_CONF_DIR, or CDXMILL_WEBHDFS=http://HOST:PORT"
-_SECURED_HINT = "set HADOOP_CONF_DIR, so that hadoop fs is used"
-_UNAUTHORIZED = 401
+from cdxmill.storage.patience import Pace, TryAgain, persistently, read_range, stops
+from cdxmill.storage.web.connections import piece_of
 
 
 @contextmanager
@@ -64,8 +46,13 @@ def write_atomic(url: str, stamp: Callable[[], str] | None = None) -> Iterator[I
         put(file, url, stamp() if stamp else "")
 
 
-def put(file: IO[bytes], url: str, stamp: str = "", *, is_private: bool = False) -> None:
-    """Write the content of an open file, as `write_atomic` does. A private file may be read by its owner only."""
+def put(
+    file: IO[bytes], url: str, stamp: str = "", *, is_private: bool = False, replace: bool = True
+) -> bool:
+    """Write the content of an open file, as `write_atomic` does. A private file may be read by its owner only.
+
+    Without `replace`, False if the file exists already.
+    """
     permission = {"permission": "600"} if is_private else {}
     with stops(url, "written"):
         directory, name = posixpath.split(url)
@@ -76,11 +63,33 @@ def put(file: IO[bytes], url: str, stamp: str = "", *, is_private: bool = False)
             if stamp:
                 given = {"xattr.name": STAMP, "xattr.value": f'"{stamp}"', "flag": "CREATE"}
                 _attributes(temporary, "PUT", "SETXATTR", **given)
-            _rename(temporary, url)
+            if _rename(temporary, url, replace=replace):
+                return True
         except BaseException:
-            with suppress(InputError, TryAgain):
-                _client_of(url).ask_once(temporary, "DELETE", "DELETE")
+            _drop(temporary)
             raise
+    _drop(temporary)
+    return False
+
+
+def _drop(temporary: str) -> None:
+    with suppress(InputError, TryAgain):
+        _client_of(temporary).ask_once(temporary, "DELETE", "DELETE")
+
+
+def swap(url: str, known: bytes | None, data: bytes) -> bool:
+    """Write a small file (see `Location.swap`). A file with a known content is read, compared and replaced, in two steps."""
+    if known is not None and _content(url, len(known) + 1) != known:
+        return False
+    return put(BytesIO(data), url, replace=known is not None)
+
+
+def _content(url: str, size: int) -> bytes | None:
+    try:
+        with open_ranges(url) as read_at:
+            return read_at(0, size)
+    except AbsentError:
+        return None
 
 
 def upload(paths: Sequence[Path], url: str) -> None:
@@ -136,7 +145,7 @@ def remove_tree(url: str) -> None:
 def move(url: str, target: str) -> None:
     """Rename a file or directory; it replaces a file or an empty directory at `target`. Raises StoppedError."""
     with stops(url, "renamed"):
-        _rename(url, target)
+        _rename(url, target, replace=True)
 
 
 def check(url: str) -> None:
@@ -232,8 +241,8 @@ def _attributes(url: str, method: str, op: str, **parameters: str) -> dict[str, 
     return persistently(url, once)
 
 
-def _rename(url: str, target: str) -> None:
-    """Rename a file or directory. Raises InputError, which names the target."""
+def _rename(url: str, target: str, *, replace: bool) -> bool:
+    """Rename a file or directory. False if the target exists, without `replace`. Raises InputError, which names the target."""
     tries = 0
 
     def once() -> bool:
@@ -241,7 +250,7 @@ def _rename(url: str, target: str) -> None:
         tries += 1
         place = parts_of(target)[1]
         try:
-            parameters = {"destination": place, "renameoptions": "OVERWRITE"}
+            parameters = {"destination": place, **({"renameoptions": "OVERWRITE"} if replace else {})}
             answer = _client_of(url).ask_once(url, "PUT", "RENAME", **parameters)
         except AbsentError:
             if tries > 1 and status(target) is not None:  # a try whose answer was lost has done it
@@ -249,9 +258,11 @@ def _rename(url: str, target: str) -> None:
             raise
         return bool(answer.get("boolean", True))
 
-    if not persistently(target, once):
+    is_done = persistently(target, once)
+    if not is_done and replace:
         hint = "check the directory, then run it again"
         raise InputError(target, "HDFS does not rename to this name", hint)
+    return is_done
 
 
 def _status(url: str) -> dict[str, Any]:
@@ -272,116 +283,3 @@ def _client_of(url: str) -> WebHdfs:
 def _client(process: int, authority: str) -> WebHdfs:
     """The client of one process: a forked process must not use the connections of its parent."""
     return WebHdfs(authority)
-
-
-class WebHdfs:
-    """The name nodes of one file system, asked as one user. Forked processes must not share it."""
-
-    def __init__(self, authority: str) -> None:
-        self._addresses = web_addresses(authority)
-        self._active = 0
-        self._user = _user_name()
-        self._pool = checked_pools(Reach.NETWORK, num_pools=8, maxsize=16)
-
-    def ask(self, url: str, method: str, op: str, **parameters: str) -> dict[str, Any]:
-        """The JSON that a name node answers to `op` for the file at `url`. Raises InputError after all tries."""
-        return persistently(url, lambda: self.ask_once(url, method, op, **parameters))
-
-    def ask_once(self, url: str, method: str, op: str, **parameters: str) -> dict[str, Any]:
-        """As `ask`, with one try. Raises TryAgain if no name node answers, InputError."""
-        answer = self._ask_names(url, method, op, **parameters)
-        data = small_body(url, answer, _LARGEST)
-        try:
-            found = json.loads(data) if data else {}
-            if isinstance(found, dict):
-                return found
-            raise ValueError
-        except (ValueError, RecursionError):
-            raise InputError(url, "the answer is not WebHDFS", _ADDRESS_HINT) from None
-
-    def open(self, url: str, offset: int, length: int) -> BaseHTTPResponse:
-        """An answer with this range as its unread body. Raises TryAgain, InputError."""
-        answer = self._ask_names(url, "GET", "OPEN", offset=str(offset), length=str(length))
-        return answer if answer.status == 200 else self._redirected(url, "GET", answer)
-
-    def create(self, url: str, file: IO[bytes], **parameters: str) -> None:
-        """Write `file` to `url`; an existing file is replaced. Raises TryAgain, InputError."""
-        answer = self._ask_names(url, "PUT", "CREATE", overwrite="true", **parameters)
-        give_back(self._redirected(url, "PUT", answer, file))
-
-    def _ask_names(self, url: str, method: str, op: str, **parameters: str) -> BaseHTTPResponse:
-        """The answer of the name node that answered last time, or of the next one that answers."""
-        query = urlencode({"op": op, "user.name": self._user, **parameters})
-        target = f"/webhdfs/v1{quote(os.fsencode(parts_of(url)[1]))}?{query}"
-        for left in reversed(range(len(self._addresses))):
-            try:
-                return self._send(url, method, self._addresses[self._active] + target)
-            except TryAgain:
-                self._active = (self._active + 1) % len(self._addresses)
-                if not left:
-                    raise
-        raise AssertionError("a file system has at least one name node")
-
-    def _redirected(
-        self, url: str, method: str, answer: BaseHTTPResponse, file: IO[bytes] | None = None
-    ) -> BaseHTTPResponse:
-        """The answer of the data node that the name node's `answer` points to."""
-        give_back(answer)
-        location = answer.headers.get("Location")
-        if location is None:
-            raise InputError(url, "the answer is not WebHDFS", _ADDRESS_HINT)
-        return self._send(url, method, location, file)
-
-    def _send(self, url: str, method: str, location: str, file: IO[bytes] | None = None) -> BaseHTTPResponse:
-        address = "/".join(location.split("/")[:3])
-        headers = {"Content-Type": "application/octet-stream"}
-        if file is not None:
-            headers["Content-Length"] = str(file.seek(0, os.SEEK_END))
-            file.seek(0)
-        try:
-            with faults(url):
-                answer = send(self._pool, method, location, headers, file)
-        except RefusedPlace as place:
-            reason = f"{address} has the link-local address {place}, which is not allowed"
-            raise InputError(url, reason) from None
-        except TryAgain as failure:
-            raise TryAgain(f"{failure.reason}: {address}") from None
-        except InputError as error:  # an unknown host may be one of two name nodes
-            if len(self._addresses) > 1:
-                raise TryAgain(f"{error.reason}: {address}") from None
-            raise InputError(url, f"{error.reason}: {address}", _ADDRESS_HINT) from None
-        if answer.status >= 400:
-            raise _refusal(url, answer, address)
-        return answer
-
-
-def _user_name() -> str:
-    """The user that asks HDFS: in a task the one who started the job, not the one that the node runs it as."""
-    given = os.environ.get("HADOOP_USER_NAME") or os.environ.get("mapreduce_job_user_name")  # noqa: SIM112
-    try:
-        return given or getpass.getuser()
-    except (KeyError, OSError):  # in containers a user may have no name
-        raise UsageError("HDFS needs a user: set HADOOP_USER_NAME") from None
-
-
-def _refusal(url: str, answer: BaseHTTPResponse, address: str) -> Exception:
-    """The error for an answer: TryAgain if another try or name node may help, else an InputError."""
-    try:
-        data = small_body(url, answer, _LARGEST_ERROR)
-        remote = json.loads(data)["RemoteException"]
-        name, message = str(remote["exception"]), str(remote["message"]).partition("\n")[0][:200]
-    except (ValueError, LookupError, TypeError, RecursionError, InputError):
-        name, message = "", ""
-    if name in _WAITING or answer.status in BUSY:
-        return TryAgain(f"{name or answer.status}: {address}")
-    if answer.status == _UNAUTHORIZED and not name:  # a page of Hadoop's login filter
-        return RefusedError(url, f"{address} wants a login, as with Kerberos (401)", _SECURED_HINT)
-    if not name:
-        text = f"{answer.status} {answer.reason or ''}".strip()
-        return InputError(url, f"{address} is not a WebHDFS server ({text})", _ADDRESS_HINT)
-    if name == "FileNotFoundException":
-        return absent(url)
-    reason = f"refused ({answer.status} {name}: {message})"
-    if name.endswith("QuotaExceededException"):
-        return RefusedError(url, reason, "free space there, or raise the quota")
-    return refusal(url, answer.status, reason, "check the path")

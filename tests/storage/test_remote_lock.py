@@ -1,0 +1,194 @@
+"""Two runs at one URL: one of them owns it, and the other one ends without a change, on S3 and HDFS."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdxmill.cli.main import main
+from cdxmill.cluster.output import put_in_place
+from cdxmill.commands.clusters import publish
+from cdxmill.errors import StoppedError, UsageError
+from cdxmill.running import lock
+from cdxmill.running.lock import check_held, hold, renew_held
+from cdxmill.storage import s3
+from cdxmill.storage.location import Location, locate
+
+from ..conftest import RunCdxmill
+
+TAKEN = "another run has taken this directory"
+
+
+def write(place: Location, data: bytes) -> None:
+    with place.write_atomic() as file:
+        file.write(data)
+
+
+def lock_of(place: Location, **changed: object) -> None:
+    """Write the lock of another run that lives."""
+    other = {"run": "x", "process": 1, "host": "elsewhere", "since": "now", "renewed": time.time()}
+    write(place / ".lock", json.dumps(other | changed).encode())
+
+
+def content(place: Location) -> dict[str, bytes]:
+    return {
+        name: (place / name).read_bytes() for name, one in place.entries().items() if not one.is_directory
+    }
+
+
+def test_of_two_runs_in_one_moment_one_has_the_directory(
+    elsewhere: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both, over = threading.Barrier(2), threading.Barrier(2)
+    swap, begun = Location.swap, set()
+
+    def slow(place: Location, known: bytes | None, data: bytes) -> bool:
+        if threading.get_ident() not in begun:
+            begun.add(threading.get_ident())
+            both.wait(10)  # both have found no lock
+        return swap(place, known, data)
+
+    def run(_: int) -> str:
+        try:
+            with hold(elsewhere):
+                over.wait(10)
+                check_held()
+                return "held"
+        except UsageError as error:
+            over.wait(10)
+            return str(error)
+
+    monkeypatch.setattr(Location, "swap", slow)
+    with ThreadPoolExecutor(2) as pool:
+        refused, held = sorted(pool.map(run, range(2)), key=lambda text: text == "held")
+    assert held == "held"
+    assert "another run writes to this directory (process " in refused
+    assert locate(elsewhere).entries() == {}
+
+
+def test_a_lock_that_another_run_has_taken_stops_this_one(
+    elsewhere: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = locate(elsewhere)
+    with hold(elsewhere) as was_killed, hold(place) as again:
+        assert (was_killed, again) == (False, False)
+        before = json.loads((place / ".lock").read_bytes())
+        monkeypatch.setattr(lock, "RENEWED", -1.0)
+        renew_held()
+        after = json.loads((place / ".lock").read_bytes())
+        assert before["renewed"] < after.pop("renewed")
+        assert before.items() >= after.items()
+        lock_of(place)
+        check_held(60)  # was checked
+        with pytest.raises(StoppedError, match=TAKEN):
+            check_held()
+    assert json.loads((place / ".lock").read_bytes())["run"] == "x"  # it is the other one's
+
+
+def test_the_lock_of_a_killed_run_is_taken_and_no_other_file(elsewhere: str) -> None:
+    place = locate(elsewhere)
+    killed = {"host": socket.gethostname(), "process": 2**22 + 1}
+    for changed in (killed, {"renewed": time.time() - 7200}):
+        lock_of(place, **changed)
+        with hold(elsewhere) as was_killed:
+            assert was_killed
+            assert json.loads((place / ".lock").read_bytes())["process"] == os.getpid()
+        assert place.entries() == {}
+    write(place / ".lock", b"mine")
+    with pytest.raises(UsageError, match="is not the lock of a run at a URL"), hold(elsewhere):
+        pass
+    assert content(place) == {".lock": b"mine"}
+
+
+@pytest.mark.parametrize("elsewhere", ["s3"], indirect=True)
+@pytest.mark.parametrize("answer", ["ignores", "refuses"])
+def test_a_service_without_conditional_put_is_named(
+    elsewhere: str, answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes: list[str] = []
+    client = s3._client(os.getpid(), 1)
+
+    def ignored(request: Any, **_: object) -> None:
+        del request.headers["If-None-Match"]
+
+    if answer == "ignores":
+        client.meta.events.register("before-sign.s3.PutObject", ignored)
+    else:  # as if 412 were 501: the service refuses the condition
+        monkeypatch.setattr(s3, "_NOT_MET", -1)
+        monkeypatch.setattr(s3, "_REFUSED", 412)
+    with hold(elsewhere, notes.append):
+        lock_of(locate(elsewhere))
+        with pytest.raises(StoppedError, match=TAKEN):
+            check_held()
+    (note,) = notes
+    assert "has no conditional PUT; make sure that no other run writes to this directory" in note
+
+
+@pytest.fixture
+def inputs(pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill) -> dict[str, Path]:
+    """An archive, an index of it and a cluster."""
+    warc, cdx, cluster = pywb_warcs / "iana.warc.gz", tmp_path / "a.cdxj", tmp_path / "C"
+    assert run_cdxmill("index", "-q", "-o", cdx, warc).returncode == 0
+    assert run_cdxmill("zipnum", "-q", "-o", cluster, cdx).returncode == 0
+    return {"warc": warc, "cdx": cdx, "cluster": cluster}
+
+
+def test_every_command_that_writes_to_a_directory_holds_it(
+    elsewhere: str, inputs: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    lock_of(locate(elsewhere))
+    before = content(locate(elsewhere))
+    warc, cluster = str(inputs["warc"]), str(inputs["cluster"])
+    out = ["-q", "-o", elsewhere]
+    for call in (
+        ["index", *out, warc],
+        ["recompress", "--to", "zst", *out, warc],
+        ["scan", "--extract", "url", *out, warc],
+        ["publish", "-q", cluster, elsewhere],
+        ["copy", *out, cluster, "*.org"],
+    ):
+        assert main(call) == 2, call
+        assert (
+            f"{elsewhere}: another run writes to this directory (process 1 on elsewhere"
+            in capsys.readouterr().err
+        )
+        assert content(locate(elsewhere)) == before
+    (locate(elsewhere) / ".lock").remove()
+    assert main(["publish", "-q", cluster, elsewhere]) == 0
+    assert ".lock" not in locate(elsewhere).entries()
+
+
+def test_a_run_that_has_lost_its_lock_does_not_switch(
+    elsewhere: str, inputs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    place = locate(f"{elsewhere}/C")
+    other, old = tmp_path / "other", str(inputs["cluster"])
+    (tmp_path / "b.cdxj").write_text('com,b)/ 2020 {"url": "http://b.com/"}\n')
+    assert main(["zipnum", "-q", "-o", str(other), str(tmp_path / "b.cdxj")]) == 0
+    assert main(["publish", "-q", old, str(place)]) == 0
+    before = content(place)
+    replace = ["publish", "-q", "--replace", str(other), str(place)]
+
+    def taken(*words: Any) -> None:
+        lock_of(place)
+        put_in_place(*words)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(publish, "put_in_place", taken)
+        assert main(replace) == 3
+    assert TAKEN in capsys.readouterr().err
+    assert {**before, ".lock": b""} == {**content(place), ".lock": b""}
+    (place / ".lock").remove()
+    assert main(replace) == 0
+    assert main(["lookup", str(place), "b.com"]) == 0
+    assert ".lock" not in place.entries()
+    assert {name for name in place.parent.entries() if name.startswith(".")} == set()
