@@ -30,7 +30,8 @@ from cdxmill.commands.copying.plan import (
     units_of,
     write_plan,
 )
-from cdxmill.commands.copying.unit import PLAN, Part, UnitCopier, UnitResult, revisit_of, unit_file, unit_name
+from cdxmill.commands.copying.unit import PLAN, UnitCopier, revisit_of
+from cdxmill.commands.copying.unit_files import Part, UnitResult, unit_file, unit_name
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.lines.capture_fields import REVISIT
 from cdxmill.formats.own_records import format_row

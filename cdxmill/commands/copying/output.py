@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from cdxmill.commands.copying.plan import Planned, detailed
-from cdxmill.commands.copying.unit import ARC, CopiedRecord, Part
+from cdxmill.commands.copying.unit_files import ARC, CopiedRecord, Part
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.formats.lines.capture_fields import ABSENT
 from cdxmill.formats.lines.cdx_lines import quote, with_place
