@@ -59,7 +59,7 @@ class ScanArguments(ArchiveInputs, Existing, Running):
     captures: str | None = option(
         "--captures FILE",
         "Scan only the records that these index lines name, as lookup prints them: path, URL, or - for standard"
-        " input. INPUT has to contain their archives.",
+        " input. INPUT has to contain their archives. A line whose record has another URL or time is reported.",
         default=None,
     )
     explain: bool = option(
@@ -90,17 +90,6 @@ class ScanArguments(ArchiveInputs, Existing, Running):
             quiet=self.quiet,
         )
 
-    def capture_lines(self) -> bytes | None:
-        """The lines of --captures. Raises UsageError, InputError."""
-        from cdxmill.commands.scanning.options import read_captures
-
-        if self.captures is None:
-            return None
-        lines = read_captures(self.captures)
-        if not lines.strip():
-            raise UsageError(f"--captures {self.captures}: has no lines")
-        return lines
-
 
 def scan(arguments: ScanArguments, failures: Failures) -> str:
     """Search archives for records, and write what you need of them.
@@ -130,7 +119,7 @@ def scan(arguments: ScanArguments, failures: Failures) -> str:
     options = arguments.options()
     archives, to = find_archives(arguments, failures), arguments.to
     names = output_names(archives, lambda path: scanned_name(path, to), f".{to}")
-    summary = scan(names, arguments.output, options, failures, arguments.capture_lines())
+    summary = scan(names, arguments.output, options, failures, arguments.captures)
     if arguments.explain:
         for measured in summary.measured:
             failures.note(str(measured))

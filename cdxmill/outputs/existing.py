@@ -229,7 +229,10 @@ class TableSettings(NamedTuple):
         ours, theirs = _first_line(output), _first_line(archive.location)
         is_of_index = not ours or not theirs or ours.split(b" ")[:2] == theirs.split(b" ")[:2]
         filename = os.fsencode(_filename(ours) or "")
-        moved = self.names.find(filename)
+        try:
+            moved = self.names.find(filename)
+        except ValueError:  # such lines are skipped
+            return Seen(is_of_index, False)
         return Seen(is_of_index, moved is None or moved.new == filename)
 
 

@@ -166,6 +166,25 @@ def test_wrong_tables_are_refused(
     assert not Path("out").exists()
 
 
+def test_a_base_name_that_two_tables_have_is_no_reason_to_copy_the_old_place(
+    directory: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The index has the base name: lines of it are skipped, and the reason is reported."""
+    for name in ("a", "b"):
+        Path("two", name).mkdir(parents=True)
+        shutil.copyfile("warcs/below/iana.warc.gz", f"two/{name}/iana.warc.gz")
+    assert run("index", "-o", "iana.cdxj", "warcs/below/iana.warc.gz") == 0
+    assert run("recompress", "--offsets", "-o", "new", "two") == 0
+    capfd.readouterr()
+    assert run("reindex", "-o", "out", "--offsets", "new", "iana.cdxj") == 1
+    tables = "new/a/iana.warc.zst.offsets.gz and new/b/iana.warc.zst.offsets.gz"
+    reason = f"171 lines skipped, iana.warc.gz is the base name of several archives, those of {tables}"
+    assert reason in capfd.readouterr().err
+    assert lines("out/iana.cdxj") == []
+    assert run("reindex", "-o", "one", "--offsets", "new/a", "iana.cdxj") == 0
+    assert len(lines("one/iana.cdxj")) == 171
+
+
 def test_files_of_others_beside_a_new_archive_are_not_overwritten(
     directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,8 +25,6 @@ from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from cdxmill.cli.main import main
 
-from ..storage.fault_server import failing
-
 HTML = "status=200 and mime=text/html"
 
 
@@ -249,29 +247,6 @@ def test_a_killed_scan_continues(samples: Path, tmp_path: Path) -> None:
     assert Counter(map(json.dumps, found)) == {row: 16 * number for row, number in once.items()} != {}
 
 
-@pytest.mark.parametrize("to", ["gz", "zst"])
-def test_captures_of_an_index_are_scanned_and_no_others(
-    to: str, samples: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    path = next(samples.rglob("iana.warc.gz"))
-    if to == "zst":
-        assert main(["recompress", "-q", "-o", str(tmp_path / "zst"), str(path)]) == 0
-        path = tmp_path / "zst" / "iana.warc.zst"
-    assert main(["index", "-q", "-o", "-", str(path)]) == 0
-    lines = [line for line in capfd.readouterr().out.splitlines() if " {" in line][5:25:4]
-    (tmp_path / "lines").write_text(
-        "\n".join([*lines, "nonsense", lines[0].replace("iana.warc", "other.warc")])
-    )
-    assert scan("-o", tmp_path / "out", "--captures", tmp_path / "lines", path) == 1
-    expected = [json.loads(line[line.index("{") :]) for line in lines]
-    assert sorted((row["url"], row["offset"]) for row in rows(tmp_path / "out")) == sorted(
-        (one["url"], int(one["offset"])) for one in expected
-    )
-    errors = capfd.readouterr().err
-    assert "line 6: is not an index line" in errors
-    assert "but no INPUT" in errors
-
-
 def test_parquet(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     path = archive(tmp_path / "a.warc.gz", [b"<p>one<a href=/x>", b"<p>two"])
@@ -302,26 +277,6 @@ def test_headers_are_searched_without_the_libraries_for_pages(
     assert ("pip install './cdxmill[scan]', with a checkout in ./cdxmill" in capsys.readouterr().err) == (
         status == 2
     )
-
-
-def test_captures_that_are_neighbors_are_fetched_with_one_request(
-    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("CDXMILL_CACHE", str(tmp_path / "cache"))
-    path = next(samples.rglob("iana.warc.gz"))
-    assert main(["index", "-q", "-o", "-", str(path)]) == 0
-    lines = [line for line in capfd.readouterr().out.splitlines() if " {" in line]
-    (tmp_path / "lines").write_text("\n".join(lines))
-    with failing() as server:
-        server.files["/iana.warc.gz"] = path.read_bytes()
-        given: list[str | Path] = ["-p", "1", "--captures", tmp_path / "lines", "--extract", "url,offset"]
-        assert scan("-o", tmp_path / "out", *given, f"{server.url}/iana.warc.gz") == 0
-        requests = server.count
-    expected = [json.loads(line[line.index("{") :]) for line in lines]
-    assert sorted((row["url"], row["offset"]) for row in rows(tmp_path / "out")) == sorted(
-        (one["url"], int(one["offset"])) for one in expected
-    )
-    assert requests < len(lines) / 10
 
 
 def test_progress_shows_what_each_process_does(tmp_path: Path) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import posixpath
 import re
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from cdxmill.commands.per_archive.task import KEPT_AS, note, open_directory, report, showing
-from cdxmill.commands.scanning.options import Ranges, ScanOptions, compiled, ranges_of
+from cdxmill.commands.scanning.captures import NamedRecords, open_lines, sort_captures
+from cdxmill.commands.scanning.options import ScanOptions, compiled
 from cdxmill.commands.scanning.scan_one import ScanResult, ScanTask, remove_parts, scan_one
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_seconds
@@ -22,6 +23,7 @@ from cdxmill.running.progress import Progress
 from cdxmill.running.watched import Limits, Lost, Working, run_watched
 from cdxmill.stages.scan.plan import Measured, added
 from cdxmill.storage.location import PathOrUrl
+from cdxmill.storage.scratch import Scratch
 
 _COMPRESSED = re.compile(r"\.(gz|zst)$", re.I)
 _WARC = re.compile(r"\.warc$", re.I)
@@ -68,25 +70,29 @@ def scan(
     target: PathOrUrl,
     options: ScanOptions,
     failures: Failures,
-    captures: bytes | None = None,
+    captures: str | None = None,
 ) -> ScanSummary:
-    """Scan each archive, or only the records that the index lines `captures` name, and write the file of its name below `target`, a path or URL.
+    """Scan each archive, and write the file of its name below `target`, a path or URL.
 
-    Raises UsageError if there are no archives, if the options are invalid, or if an output exists that may not be
+    Only the records are scanned that index lines in `captures` name, if that is given: a path, a URL, or - for standard
+    input. Raises UsageError if there are no archives, if the options are invalid, or if an output exists that may not be
     replaced. Nothing is changed then.
     """
-    ranges: Mapping[Input, Ranges | None] = dict.fromkeys(names)
-    if captures is not None:
-        options = replace(options, captures=hashlib.sha256(captures).hexdigest())
-        ranges = ranges_of(captures, names, failures)
+    records: Mapping[Input, NamedRecords | None] = dict.fromkeys(names)
+    digest = ""
     compiled.cache_clear()  # the files that the options name may have changed
     compiled(options)  # for all processes
-    settings = options.settings()
-    with open_directory(names, target, failures) as directory:
-        wanted = {archive: names[archive] for archive in ranges}
+    with ExitStack() as files:
+        read_at = files.enter_context(open_lines(captures)) if captures is not None else None
+        directory = files.enter_context(open_directory(names, target, failures))
+        if captures is not None and read_at is not None:
+            scratch = Scratch(directory.scratch)
+            records, digest = sort_captures(captures, read_at, list(names), scratch, failures)
+        settings = options.settings(digest)
+        wanted = {archive: names[archive] for archive in records}
         outputs, kept = directory.plan(wanted, settings, options.existing)
         tasks = [
-            ScanTask(*fields, options, ranges[fields[0]], is_last=False)
+            ScanTask(*fields, options, records[fields[0]], is_last=False)
             for fields in directory.each(outputs, settings)
         ]
         with directory.writing(outputs), showing("scanning", tasks, options.quiet, failures) as progress:

@@ -6,41 +6,42 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import IO, NamedTuple, TypeVar
 
 from cdxmill.capture import Damage, Note
 from cdxmill.commands.per_archive.task import ArchiveTask, OneOutput
-from cdxmill.commands.scanning.options import Ranges, ScanOptions, compiled
+from cdxmill.commands.scanning.captures import LineMatches, NamedRecords
+from cdxmill.commands.scanning.options import ScanOptions, compiled
 from cdxmill.commands.scanning.rows import as_warc, row_writer, write_warc
 from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.formats.archives.warc_header import HeaderMatch, HeaderShapes
 from cdxmill.running.failures import Failure
 from cdxmill.running.watched import mark, unmark
 from cdxmill.stages.pages.full_record import FullRecord
+from cdxmill.stages.records.fetch_record import NoRecord
 from cdxmill.stages.records.parse_header import RecordError
-from cdxmill.stages.records.read_contents import Content, Refusals, choose_contents
-from cdxmill.stages.records.read_records import Container, container_of
+from cdxmill.stages.records.read_contents import Content, Refusals, choose_at, choose_contents
 from cdxmill.stages.scan.fields import CallError, Row
 from cdxmill.stages.scan.plan import Measured
-from cdxmill.stages.window import ReadAt, Window
+from cdxmill.stages.window import ReadAt
 from cdxmill.storage.location import Location
 from cdxmill.storage.scratch import Scratch
 
 Given = TypeVar("Given")
-Choose = Callable[[Content, HeaderMatch | None], tuple[Content, FullRecord] | None]
 
 
 @dataclass(frozen=True)
 class ScanTask(ArchiveTask):
     """An archive to scan.
 
-    Of an archive with `ranges`, only these records are scanned. Records whose numbers are in `skip` cost a process: they
+    If records are `named`, only these are scanned. Records whose numbers are in `skip` cost a process: they
     are listed with the reason. `lost` counts these processes. Unless it `is_last`, the archive is tried again if its
     storage gives no answer.
     """
 
     options: ScanOptions
-    ranges: Ranges | None = None
+    named: NamedRecords | None = None
     skip: Mapping[int, str] = field(default_factory=dict)
     lost: int = 0
     is_last: bool = True
@@ -86,7 +87,7 @@ class _Scan:
     def __init__(self, task: ScanTask) -> None:
         self._task, self._scratch = task, Scratch(task.scratch)
         self._plan, self._extractor, _ = compiled(task.options)
-        self._skip = task.skip
+        self._skip, self._passes = task.skip, self._plan.passes
         self._shapes = HeaderShapes()
         self.failures: list[Failure] = []
         self.notes: list[Note] = []
@@ -129,29 +130,34 @@ class _Scan:
                 yield content, row
 
     def _items(self, read_at: ReadAt) -> Iterator[tuple[Content, FullRecord] | Damage]:
-        """The records of the archive, or of its ranges. The frames of a zst file need its dictionary: it is read whole."""
-        scratch, ranges = self._scratch, self._task.ranges
-        if ranges is None:
-            return choose_contents(read_at, scratch, self._choose, self._task.chunk, self._refusals())
-        if container_of(Window(read_at, 16)) is Container.GZIP:
-            return self._in_ranges(read_at, ranges)
-        wanted = {offset for offset, _ in ranges}
+        """The records that pass: of the whole archive, or those that are named."""
+        named = self._task.named
+        if named is not None:
+            return self._of_lines(read_at, named)
+        return choose_contents(read_at, self._scratch, self._choose, self._task.chunk, self._refusals())
 
-        def choose(content: Content, found: HeaderMatch | None) -> tuple[Content, FullRecord] | None:
-            return self._choose(content, found) if content.offset in wanted else None
-
-        return choose_contents(read_at, scratch, choose, self._task.chunk)
-
-    def _in_ranges(self, read_at: ReadAt, ranges: Ranges) -> Iterator[tuple[Content, FullRecord] | Damage]:
-        from cdxmill.inputs.joined_ranges import JoinedRanges  # network code
+    def _of_lines(self, read_at: ReadAt, named: NamedRecords) -> Iterator[tuple[Content, FullRecord]]:
+        """The records that index lines name and that pass. Lines that no record matches are listed."""
+        from cdxmill.inputs.joined_ranges import JoinedRanges, is_one_request  # network code
 
         joined = JoinedRanges(read_at, unmark, self._task.archive.location)
-        for start, size, inner in _requests(ranges):
-            joined.fetch(start, size, self._scratch.directory)
-            for offset, length in inner:
-                inside = _inside(joined.read_at, offset, length)
-                for item in choose_contents(inside, self._scratch, _shifted(self._choose, offset), length):
-                    yield item._replace(offset=item.offset + offset) if isinstance(item, Damage) else item
+        matches, passes, last = LineMatches(self._fail), self._passes, -1
+        self._passes = lambda record: matches.has(record) and passes(record)
+        choose = choose_at(self._choose)
+        for run in named.runs(is_one_request):
+            start = run[0].offset
+            joined.fetch(start, max(one.end for one in run) - start, self._scratch.directory)
+            for (offset, length), lines in groupby(run, lambda one: (one.offset, one.length)):
+                matches.lines = list(lines)
+                try:
+                    found = choose(joined.archive, joined.held(offset, length or 0), offset, length)
+                except NoRecord as error:
+                    matches.miss(f"no record here: {error}")
+                    continue
+                if found is not None and offset != last:  # lines with other lengths may name it, too
+                    last = offset
+                    yield found
+        matches.report_rest()
 
     def _choose(self, content: Content, found: HeaderMatch | None) -> tuple[Content, FullRecord] | None:
         """A record that passes; None for all others. Runs for every record."""
@@ -163,7 +169,7 @@ class _Scan:
             return None
         try:
             record = FullRecord(content, number, self._shapes, found)
-            return (content, record) if self._plan.passes(record) else None
+            return (content, record) if self._passes(record) else None
         except RecordError as error:
             self._fail(content.offset, error.reason, error.hint)
         except (MemoryError, RecursionError) as error:
@@ -221,35 +227,9 @@ class _Scan:
         ]
 
 
-def _requests(ranges: Ranges) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
-    """The start and size of each request, and its ranges: neighbors are fetched together."""
-    from cdxmill.inputs.joined_ranges import is_one_request  # network code
-
-    inner: list[tuple[int, int]] = []
-    end = 0
-    for offset, length in ranges:
-        if inner and not is_one_request(inner[0][0], end, (offset, offset + length)):
-            yield inner[0][0], end - inner[0][0], inner
-            inner, end = [], 0
-        inner.append((offset, length))
-        end = max(end, offset + length)
-    if inner:
-        yield inner[0][0], end - inner[0][0], inner
-
-
 def _may_pass(error: InputError, task: ScanTask) -> bool:
     """Whether another try may help: the storage is remote, and did not say that the archive is missing or refused."""
     return task.archive.location.is_remote and not isinstance(error, AbsentError | RefusedError)
-
-
-def _inside(read_at: ReadAt, start: int, length: int) -> ReadAt:
-    """A range of a file, as a file of its own."""
-    return lambda offset, size: read_at(start + offset, max(min(size, length - offset), 0))
-
-
-def _shifted(choose: Choose, start: int) -> Choose:
-    """`choose` for the contents of a range that begins at `start`."""
-    return lambda content, found: choose(content._replace(offset=content.offset + start), found)
 
 
 def _resource(error: Exception) -> str:

@@ -94,15 +94,22 @@ def difference(capture: Capture | None, location: RecordLocation) -> str | None:
     """
     if capture is None:
         return f"the record has no URL, the index line has {location.url}"
-    url, timestamp = capture.url.decode("utf-8", "replace"), capture.timestamp.decode()
-    if location.timestamp not in (ABSENT, timestamp) and timestamp != _moment(location.timestamp):
-        return f"the record is from {timestamp}, the index line is from {location.timestamp} ({location.url})"
-    if location.url and not is_same_url(capture.url, location.url):
-        return f"the record is of {url}, the index line is of {location.url}"
+    if reason := other_capture(capture.url, capture.timestamp, location):
+        return reason
     digest = (capture.digest or b"").decode("utf-8", "replace")
     wanted = location.digest.removeprefix("sha1:")
     if digest != wanted and _SHA1.fullmatch(digest) and _SHA1.fullmatch(wanted):
         return f"the record has the digest {digest}, the index line has {wanted} ({location.url})"
+    return None
+
+
+def other_capture(url: bytes, timestamp: bytes, location: RecordLocation) -> str | None:
+    """How the URL or the timestamp of a record differs from its index line; None if they match."""
+    time = timestamp.decode()
+    if location.timestamp not in (ABSENT, time) and time != _moment(location.timestamp):
+        return f"the record is from {time}, the index line is from {location.timestamp} ({location.url})"
+    if location.url and not is_same_url(url, location.url):
+        return f"the record is of {url.decode('utf-8', 'replace')}, the index line is of {location.url}"
     return None
 
 

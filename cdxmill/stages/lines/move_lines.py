@@ -19,6 +19,7 @@ from cdxmill.formats.lines.capture_fields import (
 )
 from cdxmill.formats.lines.cdx_lines import quote, safe
 from cdxmill.formats.offset_table import OffsetTable
+from cdxmill.stages.lines.archive_names import ArchiveNames
 
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 _NUMBER = re.compile(rb"[0-9]{1,18}")
@@ -167,30 +168,32 @@ class TableNames:
 
     def __init__(self, tables: Mapping[str, Names]) -> None:
         """Take the names of each table, which is a path or URL. Raises ValueError if two are of one archive."""
-        self._whole: dict[bytes, Moved] = {}
-        self._base: dict[bytes, Moved | None] = {}
+        self._names = ArchiveNames[Moved]()
         for path, (old, new) in tables.items():
-            for name in _spellings(old):
-                other = self._whole.setdefault(name, Moved(path, new))
-                if other.table != path:
-                    raise ValueError(f"{other.table} and {path} are tables of the same archive")
-                base = posixpath.basename(name)
-                shared = base in self._base and self._base[base] != Moved(path, posixpath.basename(new))
-                self._base[base] = None if shared else Moved(path, posixpath.basename(new))
+            for other in self._names.whole(old):
+                raise ValueError(f"{other.table} and {path} are tables of the same archive")
+            self._names.add(old, Moved(path, new))
 
     def find(self, filename: bytes) -> Moved | None:
-        """The table of the archive that a line calls `filename`; None if there is none."""
-        found = self._whole.get(filename)
-        if found is not None:
-            return found
-        directory, slash, name = filename.rpartition(b"/")
-        moved = self._base.get(name)
-        return moved and moved._replace(new=directory + slash + moved.new)
+        """The table of the archive that a line calls `filename`; None if there is none.
+
+        Raises ValueError if several archives may be meant.
+        """
+        found = self._names.find(filename)
+        if not found:
+            return None
+        if len(found) > 1:
+            tables = " and ".join(sorted(one.table for one in found))
+            raise ValueError(f"{shown(filename)} is the base name of several archives, those of {tables}")
+        if self._names.whole(filename):
+            return found[0]
+        directory, slash, _ = filename.rpartition(b"/")
+        return found[0]._replace(new=directory + slash + posixpath.basename(found[0].new))
 
 
-def _spellings(filename: bytes) -> set[bytes]:
-    """As CDXJ and CDX lines may have it: JSON has no bytes that are not UTF-8, and CDX no spaces."""
-    return {filename, filename.decode("utf-8", "replace").encode(), safe(filename)}
+def shown(filename: bytes) -> str:
+    """The name of an archive, for a message."""
+    return filename.decode("utf-8", "backslashreplace")
 
 
 class LineMover:
@@ -234,6 +237,5 @@ class LineMover:
             table = self._tables[moved.table] = self._load(moved.table)
         found = table.find(offset, length)
         if found is None:
-            name = filename.decode("utf-8", "backslashreplace")
-            raise _NoRecordError(f"no record of {name} has this offset and length", moved.table)
+            raise _NoRecordError(f"no record of {shown(filename)} has this offset and length", moved.table)
         return RecordPlace(moved.new, *found)

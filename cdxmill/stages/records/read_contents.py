@@ -15,8 +15,10 @@ from itertools import chain
 from typing import IO, NamedTuple, Protocol, TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
+from cdxmill.formats.archives.small_member import inflate_member
 from cdxmill.formats.archives.warc_header import Head, HeaderMatch, HeaderShapes, head_of
 from cdxmill.stages import native
+from cdxmill.stages.records.fetch_record import Archive
 from cdxmill.stages.records.parse_header import FETCH_AGAIN
 from cdxmill.stages.records.read_plain import read_plain
 from cdxmill.stages.records.read_records import Container, container_of, read_records
@@ -122,6 +124,27 @@ def choose_contents(
             return
 
 
+def choose_at(
+    choose: Callable[[Content, HeaderMatch | None], Chosen | None],
+) -> Callable[[Archive, bytes, int, int | None], Chosen | None]:
+    """A function of an archive, the bytes of a record there if they are in memory, its offset and its length.
+
+    It returns what `choose` makes of the record at this place, and raises what `Archive.record` raises.
+    """
+    take = _taker(choose, HeaderShapes(), Refusals())
+
+    def choose_record(archive: Archive, held: bytes, offset: int, length: int | None) -> Chosen | None:
+        data = inflate_member(held, HELD)
+        chosen = Outcome.NOT_COMMON if data is None else take(data, offset, len(held))
+        if chosen is Outcome.NOT_COMMON:
+            fetched = archive.record(offset, length)
+            found, size = _held(fetched.content())
+            return choose(Content(offset, fetched.record.length, size, found, fetched.content), None)
+        return None if isinstance(chosen, Outcome | CrawlNotes) else chosen
+
+    return choose_record
+
+
 def _taker(
     choose: Callable[[Content, HeaderMatch | None], Chosen | None], shapes: HeaderShapes, refusals: Refusals
 ) -> ReadCommon[Chosen]:
@@ -192,6 +215,16 @@ def _units_of(window: Window, max_window: int | None = None) -> Units | None:
     return frames
 
 
+def _held(pieces: Iterator[bytes]) -> tuple[bytearray | None, int]:
+    """The bytes of a content if they are few (HELD), else None; and how many they are."""
+    data = bytearray()
+    for piece in pieces:
+        data += piece
+        if len(data) > HELD:
+            return None, len(data) + sum(map(len, pieces))
+    return data, len(data)
+
+
 class _Bytes:
     """The bytes of an archive, decompressed. `units` are its members or frames; None if it is not compressed."""
 
@@ -204,19 +237,11 @@ class _Bytes:
         if known is not None and start + known.length == end:
             yield known
             return
-        data, size, pieces = bytearray(), 0, self._pieces(start, end)
-        for piece in pieces:
-            size += len(piece)
-            data += piece
-            if size > HELD:
-                break
-        else:
-            if data:
-                records = 1 if data.strip(_BLANK) else 0
-                yield Content(start, end - start, size, data, records=records)
-            return
-        size += sum(map(len, pieces))
-        yield Content(start, end - start, size, None, lambda: self._pieces(start, end))
+        data, size = _held(self._pieces(start, end))
+        if data is None:
+            yield Content(start, end - start, size, None, lambda: self._pieces(start, end))
+        elif data:
+            yield Content(start, end - start, size, data, records=1 if data.strip(_BLANK) else 0)
 
     def _pieces(self, pos: int, end: int) -> Iterator[bytes]:
         if self._units is None:
