@@ -8,7 +8,8 @@ The order of the lines is checked in all that is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from cdxmill.formats.clusters.zipnum import BlockRef
 from cdxmill.stages.lines.line_lists import distinct, is_capture_line
@@ -20,6 +21,20 @@ PAGE = 1 << 16
 """Bytes. Over a network, a request for 64 KiB takes as long as one for less."""
 _BEGUN = 1 << 12
 """Bytes of the line after a block that are compared with the last line of the block."""
+
+
+def spread_pages(pages: int, parts: int) -> list[int]:
+    """Pages of a text of so many pages, in order: between `parts` equal parts, and 1, 4, 16 ... pages from both ends.
+
+    Of two sorted texts in one file, one after the other, at least one page of each is among them, however small one of the
+    two is.
+
+    >>> spread_pages(100, 4)
+    [0, 1, 4, 16, 25, 50, 64, 75, 84, 96, 99]
+    """
+    steps = [4**power for power in range(pages.bit_length() // 2)]
+    even = [pages * part // parts for part in range(1, parts)]
+    return sorted({0, pages - 1, *even, *steps, *(pages - step for step in steps)})
 
 
 class TextIndex(SecondaryIndex):
@@ -42,6 +57,17 @@ class TextIndex(SecondaryIndex):
                 key = begin.key if begin.offset else b""  # the file may begin with a header
                 yield BlockRef(key, b"", begin.offset, end.offset - begin.offset)
             begin = end
+
+    def are_sorted(self, pages: Iterable[int]) -> bool:
+        """Whether the first lines of these pages, which are in order, are sorted. Raises DamagedCluster."""
+        return all(first <= second for first, second in pairwise(map(self._first_key, pages)))
+
+    def _first_key(self, page: int) -> bytes:
+        """The key of `_first_line`, mostly from fewer bytes."""
+        data = self._read_at(page * PAGE, _BEGUN)
+        start = data.find(b"\n") + 1 if page else 0
+        end = data.find(b"\n", start) if start or not page else -1
+        return data[start:end] if end >= 0 else self._first_line(page).key
 
     def _start(self, page: int, left: int, right: int) -> Start:
         try:
