@@ -18,14 +18,15 @@ from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from cdxmill.cluster.split_files import SPLITS, write_splits
-from cdxmill.errors import InputError
+from cdxmill.cluster.split_files import SPLITS, read_splits, write_splits
+from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.manifest import (
     Manifest,
     ShardEntry,
     format_manifest,
     make_manifest,
     parse_manifest,
+    splits_digest,
 )
 from cdxmill.formats.clusters.zipnum import (
     ARCHIVES,
@@ -103,18 +104,47 @@ def read_record(place: Location) -> RunRecord | None:
         return None
 
 
-def fault_of(place: Location) -> str | None:
-    """What is wrong with the files of a finished cluster, by their names and sizes; None if nothing is."""
+def fault_of(place: Location, index_only: bool = False) -> str | None:
+    """What is wrong with the files of a finished cluster; None if nothing is. Shards and indexes are known by their sizes.
+
+    With `index_only`, its shards are elsewhere.
+    """
     found = place.entries()
     try:
-        shards = read_manifest(place / MANIFEST).shards
+        manifest = read_manifest(place / MANIFEST)
     except InputError as error:
         return f"{MANIFEST} {error.reason}"
-    for shard in shards:
+    for shard in () if index_only else manifest.shards:
         if shard.name not in found or found[shard.name].size != shard.bytes:
             return f"{shard.name} is missing or has another size than in {MANIFEST}"
-    needed = (*BESIDE, *SPLITS, *(part_of(shard.name) for shard in shards))
-    return next((f"{name} is missing" for name in needed if name not in found), None)
+    parts = [part_of(shard.name) for shard in manifest.shards]
+    for name in (*BESIDE, *SPLITS, *parts):
+        if name not in found:
+            return f"{name} is missing"
+    size = sum(found[part].size for part in parts) + _numbers_size(manifest.blocks)
+    for name in (INDEX, SUMMARY):
+        if found[name].size != size:
+            return f"{name} has another size than the parts"
+    return _fault_of_splits(place, manifest)
+
+
+def _numbers_size(rows: int) -> int:
+    """The bytes of a tab and a number at the end of each row: `write_index` adds them to the rows of the parts.
+
+    >>> _numbers_size(11) == len("".join(f",{number}" for number in range(1, 12)))
+    True
+    """
+    return rows + sum(rows - 10**digits + 1 for digits in range(len(str(rows)))) if rows else 0
+
+
+def _fault_of_splits(place: Location, manifest: Manifest) -> str | None:
+    text, sequence = SPLITS
+    try:
+        points = read_splits(place / text)
+        is_known = splits_digest(points) == manifest.splits_sha256 and read_splits(place / sequence) == points
+    except UsageError:
+        is_known = False
+    return None if is_known else f"{text} or {sequence} has other split points than {MANIFEST}"
 
 
 def shards_of(place: Location) -> list[str]:

@@ -199,14 +199,24 @@ def test_failures_are_reported_again_until_replace_tries_them_again(
     assert run_cdxmill(*call).returncode == 0
 
 
-def test_a_cluster_with_a_lost_shard_is_not_called_finished(
-    command: str, inputs: Path, good: Path, run_cdxmill: RunCdxmill
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("cdx-00001.gz", "cdx-00001.gz is missing or has another size than in cluster.json"),
+        ("part-00000", "cluster.idx has another size than the parts"),
+        ("cluster.summary", "cluster.summary has another size than the parts"),
+        ("splits.txt", "splits.txt or splits.seq has other split points than cluster.json"),
+        ("splits.seq", "splits.txt or splits.seq has other split points than cluster.json"),
+    ],
+)
+def test_a_cluster_with_another_file_is_not_called_finished(
+    name: str, fault: str, command: str, inputs: Path, good: Path, run_cdxmill: RunCdxmill
 ) -> None:
     whole = published(good)
-    (good / "cdx-00001.gz").write_bytes(b"")
+    (good / name).write_bytes(b"precious")
     done = run_cdxmill(command, "-o", good, "-s", "2", inputs)
     assert done.returncode == 2
-    assert b"C: already has this cluster, but cdx-00001.gz is missing or has another size" in done.stderr
+    assert f"C: already has this cluster, but {fault};".encode() in done.stderr
     assert run_cdxmill(command, "--replace", "-o", good, "-s", "2", inputs).returncode == 0
     assert published(good) == whole
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cdxmill.cluster.find import INDEXES
 from cdxmill.cluster.output import REPLACE, check_replaceable, place_of
-from cdxmill.cluster.write import BESIDE, COPIED, NUMBERED, read_manifest
+from cdxmill.cluster.write import COPIED, NUMBERED, fault_of, read_manifest
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.manifest import Manifest
 from cdxmill.formats.clusters.zipnum import (
@@ -158,7 +158,7 @@ class PublishTarget:
                 " --replace, or choose another directory"
             )
         if MANIFEST in self.found:
-            return self._way_to_finished(source, shards, index_only, replace)
+            return self._way_to_finished(source, index_only, replace)
         if COPIED in self.found:
             other = next(iter(self._unlike(shards)), None)
             if other is not None and not replace:
@@ -174,11 +174,9 @@ class PublishTarget:
             )
         return Way.THERE
 
-    def _way_to_finished(
-        self, source: Location, shards: Sequence[Shard], index_only: bool, replace: bool
-    ) -> Way:
+    def _way_to_finished(self, source: Location, index_only: bool, replace: bool) -> Way:
         if self._manifest_of(source) == (self.target / MANIFEST).read_bytes():
-            return Way.NOTHING if self._is_whole(source, shards, index_only) else Way.THERE
+            return Way.NOTHING if fault_of(self.target, index_only) is None else Way.THERE
         if not replace:
             raise UsageError(f"{self.target}: already has another cluster; {REPLACE}")
         check_replaceable(place_of(self.target))
@@ -186,14 +184,6 @@ class PublishTarget:
 
     def _manifest_of(self, source: Location) -> bytes | None:
         return (source / MANIFEST).read_bytes() if MANIFEST in source.entries() else None
-
-    def _is_whole(self, source: Location, shards: Sequence[Shard], index_only: bool) -> bool:
-        parts = source.entries()
-        return (
-            all(name in self.found for name in BESIDE)
-            and all(self._has(shard.part, parts[shard.part].size) for shard in shards)
-            and (index_only or all(self._has(shard.name, shard.bytes) for shard in shards))
-        )
 
     def _unlike(self, shards: Sequence[Shard]) -> list[str]:
         """Shards that were copied, and are not shards of this cluster."""

@@ -115,13 +115,17 @@ def _list_of(name: str) -> str:
 
 
 def _list(file: Location) -> Iterator[tuple[CopiedRecord, bool, int, int]]:
-    """The rows of a list: a record, whether those related to it were copied, too, and its place in the copy."""
+    """The rows of a list: a record, whether those related to it were copied, too, and its place in the copy. Raises InputError."""
     names, *rows = file.read_bytes().split(b"\n")[:-1] or [b""]
     if parse_row(names) != ROW:
         return  # of another tool
     for row in rows:
-        filename, offset, _, timestamp, url, related, at, size = parse_row(row)
-        yield (filename, int(offset), timestamp, url), related == "yes", int(at), int(size)
+        try:
+            filename, offset, _, timestamp, url, related, at, size = parse_row(row)
+            yield (filename, int(offset), timestamp, url), related == "yes", int(at), int(size)
+        except ValueError:
+            hint = "move it and the archive beside it away, and copy again"
+            raise InputError(file.text, "is corrupt", hint) from None
 
 
 class CopyOutput:

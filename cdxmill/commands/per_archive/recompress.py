@@ -81,7 +81,8 @@ class RecompressOptions(OutputOptions):
 class RecompressTask(ArchiveTask):
     """An archive to write again, and the places of its index and its table of offsets, None for none.
 
-    Index lines have the name `filename`.
+    Records that are compressed together have neither, and those of an earlier run are removed. Index lines have the
+    name `filename`.
     """
 
     options: RecompressOptions
@@ -140,7 +141,7 @@ def recompress_one(task: RecompressTask) -> RecompressResult:
 @contextmanager
 def _table(task: RecompressTask) -> Iterator[Callable[[Packed], object]]:
     """A function that adds a record to the table of offsets, if it is wanted. The table gets its name at the end."""
-    if task.table is None:
+    if task.table is None or task.options.group:
         yield lambda packed: None
         return
     row, rows, compressor = row_format(task.archive.filename, task.filename), [HEADER], Compressor()
@@ -173,7 +174,7 @@ class _Copy:
         """Write the archive to `file`. Raises InputError, _NothingToWriteError. `add` gets each record."""
         task = self._task
         packed = self._packed(file, add)
-        if task.index is not None:
+        if task.index is not None and not task.options.group:
             filename = os.fsencode(task.filename)
             captures = make_captures(read_packed(packed, filename, _CAPTURES), filename, _CAPTURES)
             lines = CaptureLines(captures, "cdxj")
@@ -205,7 +206,7 @@ class _Copy:
     def write_index(self) -> None:
         """Write the index of the new archive, if it is wanted. It is newer than the archive."""
         task = self._task
-        if task.index is None:
+        if task.index is None or task.options.group:
             return
         new = Input(task.output, task.filename, task.output.text)
         index = ArchiveTask(new, task.index, task.directory, task.scratch, _INDEX)
@@ -265,9 +266,16 @@ def recompress(
             for archive in outputs:
                 beside[archive].check(archive.filename, options)
         tasks = [
-            RecompressTask(*fields, options, names[fields[0]], *beside[fields[0]].to_write(options))
+            RecompressTask(
+                *fields, options, names[fields[0]], *beside[fields[0]].to_write(fields[0].filename, options)
+            )
             for fields in directory.each(outputs, settings)
         ]
+        if options.group:
+            for place in filter(None, [place for task in tasks for place in (task.index, task.table)]):
+                failures.note(
+                    f"{place}: note: removed, because records that are compressed together have none"
+                )
         results = []
         with (
             directory.writing(outputs),
@@ -288,10 +296,15 @@ class _Beside(NamedTuple):
     index_file: Location
     table: Location
 
-    def to_write(self, options: RecompressOptions) -> tuple[Location | None, Location | None]:
-        """The index and the table, each if it is wanted or that of an earlier archive would become wrong."""
+    def to_write(self, old: str, options: RecompressOptions) -> tuple[Location | None, Location | None]:
+        """The index and the table, each if it is wanted or that of an earlier archive would become wrong.
+
+        The archive had the name `old`.
+        """
         has_index = options.index or (self.index_file.exists() and self._has_own_index())
-        has_table = options.offsets or self.table.exists()
+        has_table = options.offsets or (
+            self.table.exists() and is_table_of(self.table, old, self.new.filename)
+        )
         return self.index_file if has_index else None, self.table if has_table else None
 
     def check(self, old: str, options: RecompressOptions) -> None:
