@@ -125,7 +125,6 @@ def test_an_index_is_not_written_beside_other_shards(
         ("CC-MAIN-2024-42/indexes", [], "CC-MAIN-2024-42"),
         ("web: 'one' # \u00fc", [], "web: 'one' # \u00fc"),
         ("web", ["--title", 'October "2024"\tIndex'], 'October "2024"\tIndex'),
-        ("web/indexes", ["--title", ""], ""),
     ],
 )
 def test_the_collection_has_a_title(
