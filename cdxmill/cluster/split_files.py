@@ -17,7 +17,9 @@ def write_splits(points: Sequence[bytes], path: PathOrUrl, kind: str = ".txt") -
     """Write split points twice: as text, which ends in `.txt`, and as a SequenceFile, which ends in `.seq`.
 
     One is at `path`, a path or URL, and the other beside it. If `path` has another ending, it is of the given kind.
+    A SequenceFile of other points is removed first: a run that is killed leaves no two files of different points.
     """
+    locate(_names(path, kind)[1]).remove()
     for name, is_text in zip(_names(path, kind), (True, False), strict=True):
         write_points(points, name, is_text)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -90,7 +91,9 @@ def train_dictionary(archives: Sequence[Input], options: Training, failures: Fai
         savings(held_out, dictionary, options.level),
     )
     with statistics.write_atomic() as file:
-        file.write(json.dumps(_statistics(archives, sample, trained, total, options), indent=1).encode())
+        found = _statistics(archives, sample, trained, total, options)
+        own = {"id": trained.number, "size": trained.size, "sha256": hashlib.sha256(dictionary).hexdigest()}
+        file.write(json.dumps({**own, **found}, indent=1).encode())
     with place.write_atomic() as file:
         file.write(dictionary)
     return trained
@@ -128,8 +131,6 @@ def _statistics(
         kinds[one.kind] += 1
         sizes[one.kind] += one.size
     return {
-        "id": trained.number,
-        "size": trained.size,
         "level": options.level,
         "seed": options.seed,
         "cdxmill": __version__,

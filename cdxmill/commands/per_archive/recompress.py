@@ -31,6 +31,7 @@ from cdxmill.messages import count, human_bytes
 from cdxmill.outputs.existing import ArchiveSettings, LineSettings, Rule
 from cdxmill.outputs.names import apart, output_name
 from cdxmill.outputs.offset_tables import is_table_of, table_beside
+from cdxmill.outputs.side_files import renewed, retire, retired_of
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.index_archive import CaptureLines, Findings, read_packed
@@ -90,6 +91,10 @@ class RecompressTask(ArchiveTask):
     index: Location | None
     table: Location | None
 
+    def sides(self) -> Iterator[Location]:
+        """The index and the table, those that are wanted."""
+        return filter(None, (self.index, self.table))
+
 
 class RecompressResult(NamedTuple):
     """What came of an archive: bytes before and after (0 if nothing was written), records, captures in its index.
@@ -126,6 +131,8 @@ def recompress_one(task: RecompressTask) -> RecompressResult:
         with _table(task) as add, output.writing(copy.failures) as file:
             copy.run(file, add)
         copy.write_index()
+        for side in task.sides():
+            renewed(side)
     except _NothingToWriteError:
         pass
     except InputError as failure:
@@ -186,8 +193,8 @@ class _Copy:
                 pass
         if not self.records:
             raise _NothingToWriteError
-        for place in filter(None, (task.index, task.table)):
-            place.remove()  # it is of the archive that is replaced now
+        for side in task.sides():
+            retire(side)  # it is of the archive that is replaced now
 
     def _packed(self, file: IO[bytes], add: Callable[[Packed], object]) -> Iterator[Packed]:
         task, options = self._task, self._task.options
@@ -289,22 +296,26 @@ def recompress(
 
 
 class _Beside(NamedTuple):
-    """A new archive, and what may stand beside it: an index, below the output directory, and a table of offsets."""
+    """A new archive, and what may stand beside it: an index, below the output directory, and a table of offsets.
+
+    `retired` has those of both that a killed run has to write again.
+    """
 
     new: Input
     index_name: str
     index_file: Location
     table: Location
+    retired: set[Location]
 
     def to_write(self, old: str, options: RecompressOptions) -> tuple[Location | None, Location | None]:
         """The index and the table, each if it is wanted or that of an earlier archive would become wrong.
 
         The archive had the name `old`.
         """
-        has_index = options.index or (self.index_file.exists() and self._has_own_index())
-        has_table = options.offsets or (
-            self.table.exists() and is_table_of(self.table, old, self.new.filename)
-        )
+        has_index = options.index or self.index_file in self.retired
+        has_index = has_index or (self.index_file.exists() and self._has_own_index())
+        has_table = options.offsets or self.table in self.retired
+        has_table = has_table or (self.table.exists() and is_table_of(self.table, old, self.new.filename))
         return self.index_file if has_index else None, self.table if has_table else None
 
     def check(self, old: str, options: RecompressOptions) -> None:
@@ -325,10 +336,10 @@ def _all_beside(
     indexes = apart(
         {one: output_name(name) for one, name in names.items()}, lambda one: f"{names[one]}.cdx.gz"
     )
+    places = {one: (directory.place / indexes[one], table_beside(new)) for one, new in outputs.items()}
+    retired = retired_of(side for sides in places.values() for side in sides)
     return {
-        one: _Beside(
-            Input(new, names[one], new.text), indexes[one], directory.place / indexes[one], table_beside(new)
-        )
+        one: _Beside(Input(new, names[one], new.text), indexes[one], *places[one], retired & set(places[one]))
         for one, new in outputs.items()
     }
 
@@ -343,9 +354,11 @@ def _incomplete(
     indexes = {beside[one].new: beside[one].index_name for one in kept} if options.index else {}
     current = set(directory.plan(indexes, _INDEX, Rule.UPDATE).kept)
     for one in kept:
-        if (options.index and beside[one].new not in current) or (
-            options.offsets and not beside[one].table.exists()
-        ):
+        found = beside[one]
+        is_without = (options.index and found.new not in current) or (
+            options.offsets and not found.table.exists()
+        )
+        if is_without or found.retired:
             yield one
 
 
