@@ -6,7 +6,7 @@ import hashlib
 import os
 import posixpath
 import zlib
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
@@ -16,11 +16,17 @@ from cdxmill.capture import Record
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.archives.framing import DICTIONARY_MAGIC, GZIP_MAGIC
 from cdxmill.formats.lines.capture_fields import parse_fields
-from cdxmill.formats.own_records import OUTPUTS
 from cdxmill.inputs.named import Input
 from cdxmill.options.option import Existing
 from cdxmill.outputs.names import identity
-from cdxmill.outputs.record import OutputRecord, OutputRow, failed_in, failures_beside
+from cdxmill.outputs.record import (
+    OutputRecord,
+    OutputRow,
+    failed_in,
+    failures_beside,
+    recorded,
+    state_of,
+)
 from cdxmill.running.resume import fingerprint
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.lines.line_lists import is_capture_line
@@ -56,8 +62,9 @@ class _State(Enum):
     CURRENT = "is up to date"
     OLDER = "was made from an earlier state of {archive}"
     OTHER_SETTINGS = "was made with other options"
-    OTHER_ARCHIVE = "was made from another archive than {archive}"
-    UNKNOWN = f"was changed, or is not listed in {OUTPUTS}"
+    OTHER_ARCHIVE = "was not made from {archive}"
+    UNKNOWN = "was changed, or cdxmill has no record of it"
+    FOREIGN = "was changed, or was not made from {archive}"
 
 
 _KEPT = {
@@ -66,19 +73,26 @@ _KEPT = {
     Rule.RENEW: {_State.CURRENT},
 }
 _REFUSED = {
-    Rule.REFUSE: {_State.OLDER, _State.OTHER_SETTINGS, _State.OTHER_ARCHIVE, _State.UNKNOWN},
-    Rule.UPDATE: {_State.OTHER_ARCHIVE},
+    Rule.REFUSE: {
+        _State.OLDER,
+        _State.OTHER_SETTINGS,
+        _State.OTHER_ARCHIVE,
+        _State.UNKNOWN,
+        _State.FOREIGN,
+    },
+    Rule.UPDATE: {_State.OTHER_ARCHIVE, _State.FOREIGN},
     Rule.RENEW: set[_State](),
 }
 _UNRECORDED = {_State.CURRENT: _State.UNKNOWN, _State.OTHER_SETTINGS: _State.UNKNOWN}
-"""A local output needs a record to be up to date: its first line does not show which options made it."""
+"""An output needs a record to be up to date: its start does not show all that it was made from."""
 
 
 class PlannedOutputs(NamedTuple):
-    """The outputs to write, each with its archive, and the archives whose outputs are kept."""
+    """The outputs to write, each with its archive, the archives whose outputs are kept, and outputs kept without a record."""
 
     to_write: dict[Input, Location]
     kept: list[Input]
+    unknown: Sequence[Location] = ()
 
 
 def plan_outputs(
@@ -86,9 +100,9 @@ def plan_outputs(
 ) -> PlannedOutputs:
     """Decide which archives have to be read again to write `outputs`.
 
-    Local outputs are in `directory`, which has a record of them and a list of failures. Without it, the start of each
-    output is compared, and failures are listed beside it. Raises UsageError if `rule` neither keeps nor replaces an output
-    that exists, InputError if a storage does not answer.
+    Local outputs are in `directory`, which has a record of them and a list of failures. Without it, each output carries its
+    record, and failures are listed beside it. Raises UsageError if `rule` neither keeps nor replaces an output that exists,
+    InputError if a storage does not answer, StoppedError if the record cannot be read.
     """
     if rule is Rule.REPLACE:
         return PlannedOutputs(dict(outputs), [])
@@ -98,7 +112,8 @@ def plan_outputs(
         raise UsageError(_refusal(outputs[archive], archive, state, len(refused), rule))
     kept = [archive for archive, state in states.items() if state in _KEPT[rule]]
     to_write = {archive: outputs[archive] for archive, state in states.items() if state not in _KEPT[rule]}
-    return PlannedOutputs(to_write, kept)
+    unknown = [outputs[archive] for archive in kept if states[archive] is _State.UNKNOWN]
+    return PlannedOutputs(to_write, kept, unknown)
 
 
 def up_to_date(names: Mapping[Input, str], directory: Path, settings: OutputSettings) -> list[Input]:
@@ -109,7 +124,7 @@ def up_to_date(names: Mapping[Input, str], directory: Path, settings: OutputSett
 
 def _refusal(output: Location, archive: Input, state: _State, number: int, rule: Rule) -> str:
     more = f" ({number} such outputs)" if number > 1 else ""
-    can_keep = rule is Rule.REFUSE and state is not _State.OTHER_ARCHIVE
+    can_keep = state not in _REFUSED[Rule.UPDATE]
     keep = "--update to keep finished outputs, " if can_keep else ""
     return (
         f"{output}: {state.value.format(archive=archive.path)}{more};"
@@ -120,37 +135,41 @@ def _refusal(output: Location, archive: Input, state: _State, number: int, rule:
 def _states(
     outputs: Mapping[Input, Location], settings: OutputSettings, directory: Path | None
 ) -> dict[Input, _State]:
-    if directory is None:
-        archives = {output: archive for archive, output in outputs.items()}
-        found = ask_all(lambda output: _by_start(output, archives[output], settings), archives)
-        return dict(zip(archives.values(), found, strict=True))
-    record, failed = OutputRecord(directory), failed_in(directory)
-    return {
-        archive: _by_record(output, archive, record.made_from(Path(output.local)), settings, failed)
-        for archive, output in outputs.items()
-    }
+    record, failed = OutputRecord(directory), failed_in(directory) if directory else set[str]()
+
+    def ask(archive: Input) -> _State:
+        output = outputs[archive]
+        return _by_record(output, archive, record.made_from(output), settings, failed)
+
+    is_remote = directory is None or any(archive.location.is_remote for archive in outputs)
+    states = dict(zip(outputs, ask_all(ask, outputs, is_remote), strict=True))
+    record.keep_times()
+    return states
 
 
 def _by_record(
     output: Location, archive: Input, row: OutputRow | None, settings: OutputSettings, failed: Set[str]
 ) -> _State:
-    own = identity(archive.location)
+    has_failed = bool(failed) and identity(archive.location) in failed
     if row is None:
         state = _by_start(output, archive, settings)
-        if state in (_State.ABSENT, _State.OTHER_ARCHIVE):
+        if state in (_State.ABSENT, _State.FOREIGN):
             return state
-        return _State.FAILED if own in failed else _UNRECORDED.get(state, state)
-    if row.archive != own:
+        return _State.FAILED if has_failed else _UNRECORDED.get(state, state)
+    if row.archive != recorded(archive.location):
         return _State.OTHER_ARCHIVE
-    if own in failed or failures_beside(output).exists():
+    if has_failed or failures_beside(output).exists():
         return _State.FAILED
-    state = _by_time(output, archive)
-    is_local = not archive.location.is_remote
-    if state is _State.CURRENT and is_local and row.size != archive.location.size():
+    try:
+        found = archive.location.status()
+    except InputError:
+        found = None
+    if found is None:
+        return _State.GONE
+    if row.state != state_of(found):
         return _State.OLDER
-    if state is _State.CURRENT and row.settings != settings.digest(archive.filename):
-        return _State.OTHER_SETTINGS
-    return state
+    is_same = row.settings == settings.digest(archive.filename)
+    return _State.CURRENT if is_same else _State.OTHER_SETTINGS
 
 
 def _by_start(output: Location, archive: Input, settings: OutputSettings) -> _State:
@@ -160,20 +179,24 @@ def _by_start(output: Location, archive: Input, settings: OutputSettings) -> _St
         return _State.ABSENT
     seen = settings.look(output, archive)
     if not seen.is_of_archive:
-        return _State.OTHER_ARCHIVE
+        return _State.FOREIGN
     if failures_beside(output).exists():
         return _State.FAILED
-    state = _by_time(output, archive)
+    state = _by_time(entry.modified, archive.location)
     return _State.OTHER_SETTINGS if state is _State.CURRENT and not seen.has_settings else state
 
 
-def _by_time(output: Location, archive: Input) -> _State:
-    if output.is_newer(archive.location):
+def _by_time(made: float, archive: Location) -> _State:
+    """The state of an output that was written at a time, which is all that can be compared."""
+    if not archive.properties.has_times:
         return _State.CURRENT
     try:
-        return _State.OLDER if archive.location.exists() else _State.GONE
+        found = archive.status()
     except InputError:
+        found = None
+    if found is None:
         return _State.GONE
+    return _State.CURRENT if made >= found.modified else _State.OLDER
 
 
 class Seen(NamedTuple):
@@ -209,7 +232,7 @@ class LineSettings(NamedTuple):
         """Look at the first line: at the name of the archive in it, and at its format."""
         line = _first_line(output)
         filename = _filename(line)
-        is_own = filename is None or posixpath.basename(filename) == posixpath.basename(archive.filename)
+        is_own = not line or posixpath.basename(filename or "") == posixpath.basename(archive.filename)
         has_settings = not line or (filename, _line_format(line)) == (archive.filename, self.line_format)
         return Seen(is_own, has_settings)
 
@@ -257,8 +280,7 @@ class ArchiveSettings(NamedTuple):
             start = read_at(0, max(len(self.dictionary), len(DICTIONARY_MAGIC)))
         is_same = start == self.dictionary if self.dictionary else start != DICTIONARY_MAGIC
         ours, theirs = _first_record(output), _first_record(archive.location)
-        is_other = ours is not None and theirs is not None and ours != theirs
-        return Seen(not is_other, is_same)
+        return Seen(ours is not None and (theirs is None or ours == theirs), is_same)
 
 
 def _first_record(archive: Location) -> object:
@@ -272,13 +294,13 @@ def _first_record(archive: Location) -> object:
 
 
 def _first_line(output: Location) -> bytes:
-    """The first line that is no header; b"" if there is none. Raises InputError if the output cannot be read."""
+    """The first line that is no header; b"" if there is none. What is not gzip is text. Raises InputError if it cannot be read."""
     with output.open_ranges() as read_at:
         head = read_at(0, _HEAD)
     try:
         text = zlib.decompressobj(31).decompress(head, _HEAD) if head.startswith(GZIP_MAGIC) else head
     except zlib.error:
-        return b""
+        return head
     return next(filter(is_capture_line, text.split(b"\n")), b"")
 
 

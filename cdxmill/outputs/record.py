@@ -1,11 +1,15 @@
 """What is kept of the outputs in a directory: how each was made, and which archives failed.
 
-`.outputs.tsv` in a local directory has what each output was made from, and with which settings.
+`.outputs.tsv` in a local directory has what each output was made from, with which settings, and what it is then.
 
-    <output> TAB <archive> TAB <settings> TAB <size of the archive> TAB <fingerprint of the output> LF
+    <output> TAB <archive> TAB <settings> TAB <state of the archive> TAB <size> TAB <SHA-256> TAB <time> LF
 
-Rows are only appended: by several processes at the same time, each before its output gets its name. The last row whose
-fingerprint matches the output counts. So a row of a run that was killed before the output got its name does no harm.
+Rows are only appended: by several processes at the same time, each before its output gets its name. The last row that
+matches the output counts. So a row of a run that was killed before the output got its name does no harm. A row matches if
+size and time are those of the output, or if the size and the SHA-256 are: the output is read only if its time differs.
+
+A remote output carries its row itself, without the name and the time, as its stamp (see `Location.stamped`): both
+appear in one step, and a program that replaces the output takes the row away with it.
 
 The archives that failed are in failures.tsv of a local directory, or in a file beside each remote output. An archive stays
 listed until an output of it is complete. Its failures are appended before its output appears, and the rows of earlier runs
@@ -14,69 +18,99 @@ are removed after it. docs/formats/failures.md describes the rows.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
+from urllib.parse import quote_from_bytes, unquote
 
-from cdxmill.errors import UsageError
+from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.own_records import BESIDE, FAILURES, OUTPUTS, format_row, parse_row
 from cdxmill.outputs.names import identity
 from cdxmill.running.failures import Failure
+from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import append_rows, make_directory, stopping, write_atomic
 from cdxmill.storage.location import Location
 from cdxmill.storage.reading import first_bytes
 
-_TAIL = 8
-"""Bytes at the end of a gzip file: the CRC32 and the length of its last member."""
-
-
+_LONGEST = 1000, 100
+"""Characters of an archive and of the tag of its state in a row. A stamp has at most 2000."""
 _COLUMNS, _HEAD = 4, 1 << 16
 """Of a list of failures: the columns, and the bytes at its start that show whose it is."""
 
 
 class OutputRow(NamedTuple):
-    """A row: `output` is the path below the directory, `archive` an identity (see `output_names`), `settings` a hash."""
+    """A row: `output` is the path below the directory, `archive` as `recorded` gives it, `settings` a hash.
+
+    `state` is that of the archive when it was read; `size`, `sha256` and `time` (in ns) are of the output.
+    """
 
     output: str
     archive: str
     settings: str
+    state: str
     size: int
-    fingerprint: str
+    sha256: str
+    time: int
+
+    def stamp(self) -> str:
+        """The row as a remote output carries it."""
+        fields = self.archive, self.settings, self.state, str(self.size), self.sha256
+        return " ".join(quote_from_bytes(os.fsencode(field)) for field in fields)
 
 
-class Fingerprinted:
-    """A file to write to that knows the fingerprint of what was written: the size and the last bytes."""
+def row_of_stamp(text: str) -> OutputRow | None:
+    """The row that `stamp` gave. None if it is not one."""
+    fields = [unquote(field, errors="surrogateescape") for field in text.split(" ")]
+    return _row_of(["", *fields, "0"])
+
+
+def _row_of(fields: list[str]) -> OutputRow | None:
+    if len(fields) != len(OutputRow._fields):
+        return None
+    output, archive, settings, state, size, sha256, time = fields
+    if not (size.isdecimal() and time.isdecimal()):
+        return None
+    return OutputRow(output, archive, settings, state, int(size), sha256, int(time))
+
+
+def recorded(archive: Location) -> str:
+    """How a row names an archive: by its identity, or by a hash of one that is very long."""
+    text = identity(archive)
+    if len(quote_from_bytes(os.fsencode(text))) <= _LONGEST[0]:
+        return text
+    return f"sha256:{hashlib.sha256(os.fsencode(text)).hexdigest()}"
+
+
+def state_of(entry: Entry | None) -> str:
+    """The size and the tag of an archive, which differ for each version of it. "" if it does not exist."""
+    return "" if entry is None else f"{entry.size}-{entry.tag[: _LONGEST[1]]}"
+
+
+class Summed:
+    """A file to write to that knows the size and the SHA-256 of what was written."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._tail = file, b""
+        self._file, self._sum = file, hashlib.sha256()
         self.size = 0
 
     def write(self, data: bytes) -> int:
         """Write `data`."""
         self.size += len(data)
-        self._tail = (self._tail + data[-_TAIL:])[-_TAIL:]
+        self._sum.update(data)
         return self._file.write(data)
 
-    def fingerprint(self) -> str:
-        """The fingerprint of all that was written."""
-        return _fingerprint(self.size, self._tail)
+    def sha256(self) -> str:
+        """The SHA-256 of all that was written, in hexadecimal digits."""
+        return self._sum.hexdigest()
 
-
-def fingerprint(path: Path) -> str | None:
-    """The fingerprint of a file. None if it is absent, empty or unreadable."""
-    try:
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            return _fingerprint(size, os.pread(file.fileno(), _TAIL, max(size - _TAIL, 0))) if size else None
-    except (OSError, ValueError):
-        return None
-
-
-def _fingerprint(size: int, tail: bytes) -> str:
-    return f"{size}-{tail.hex()}"
+    def time(self) -> int:
+        """The time of a local file when all is written, in ns."""
+        self._file.flush()
+        return os.fstat(self._file.fileno()).st_mtime_ns
 
 
 def append_made(directory: Path, *made: OutputRow) -> None:
@@ -85,26 +119,61 @@ def append_made(directory: Path, *made: OutputRow) -> None:
 
 
 class OutputRecord:
-    """The rows of a directory. Raises StoppedError if they cannot be read."""
+    """The rows of a local directory, or, without one, of remote outputs. Raises StoppedError if they cannot be read."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path | None) -> None:
         self._directory = directory
         self._rows: dict[str, list[OutputRow]] = defaultdict(list)
+        self._touched: list[OutputRow] = []
         data = b""
-        with stopping(directory / OUTPUTS), suppress(FileNotFoundError):
-            data = (directory / OUTPUTS).read_bytes()
+        if directory is not None:
+            with stopping(directory / OUTPUTS), suppress(FileNotFoundError):
+                data = (directory / OUTPUTS).read_bytes()
         for line in data.split(b"\n"):
-            fields = parse_row(line)
-            # a killed run may have left half a row
-            if len(fields) == len(OutputRow._fields) and fields[3].isdecimal():
-                output, archive, settings, size, found = fields
-                self._rows[output].append(OutputRow(output, archive, settings, int(size), found))
+            if row := _row_of(parse_row(line)):  # a killed run may have left half a row
+                self._rows[row.output].append(row)
 
-    def made_from(self, output: Path) -> OutputRow | None:
-        """The row of an output. None if it is absent or empty, or if another program wrote it."""
-        rows = self._rows.get(output.relative_to(self._directory).as_posix())
-        found = fingerprint(output) if rows else None
-        return next((made for made in reversed(rows or ()) if made.fingerprint == found), None)
+    def made_from(self, output: Location) -> OutputRow | None:
+        """The row of an output. None if it is absent or empty, or if it is not as cdxmill wrote it.
+
+        Raises InputError if its storage does not answer.
+        """
+        if self._directory is None:
+            entry, stamp = output.stamped()
+            row = row_of_stamp(stamp)
+            return row if row and entry and row.size == entry.size else None
+        path = Path(output.local)
+        rows = self._rows.get(path.relative_to(self._directory).as_posix())
+        return self._matching(path, rows) if rows else None
+
+    def _matching(self, path: Path, rows: list[OutputRow]) -> OutputRow | None:
+        try:
+            found = path.stat()
+        except (OSError, ValueError):
+            return None
+        same = [row for row in reversed(rows) if row.size == found.st_size > 0]
+        row = next((row for row in same if row.time == found.st_mtime_ns), None)
+        if row is None and same:
+            sha256 = _sha256_of(path)
+            row = next((row for row in same if row.sha256 == sha256), None)
+            if row is not None:
+                self._touched.append(row._replace(time=found.st_mtime_ns))
+        return row
+
+    def keep_times(self) -> None:
+        """Append the rows of outputs that had to be read because their time had changed. Raises StoppedError."""
+        if self._directory is not None:
+            append_made(self._directory, *self._touched)
+
+
+def _sha256_of(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(
+            str(path), f"cannot be read ({error.strerror})", "check the disk and the access rights"
+        ) from None
 
 
 def link_outputs(old: Path, new: Path, outputs: list[str]) -> None:
@@ -124,7 +193,7 @@ def link_outputs(old: Path, new: Path, outputs: list[str]) -> None:
                 target.hardlink_to(source)
             except OSError:
                 continue
-        made = record.made_from(source)
+        made = record.made_from(Location(str(source)))
         if made is not None:
             rows.append(made)
     append_made(new, *rows)

@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import unquote_to_bytes
 
 from cdxmill.errors import InputError, UsageError
@@ -40,7 +40,7 @@ _AT_A_TIME = 16
 """Small requests that are sent at a time. They mostly wait for the network."""
 
 Answer = TypeVar("Answer")
-Asked = TypeVar("Asked", bound="PathOrUrl")
+Asked = TypeVar("Asked")
 
 
 _LOCAL, _HTTP = Properties(is_remote=False, can_write=True), ("http", "https")
@@ -147,22 +147,6 @@ class Location:
     def exists(self) -> bool:
         """Whether the file or directory exists. Raises as `status` does."""
         return self.status() is not None
-
-    def is_newer(self, source: Location) -> bool:
-        """Whether this output has content and is not older than `source`.
-
-        An empty file was left by a power cut. The time is not compared if the source's storage has none, or if only the
-        source is remote. False if the source cannot be read. Raises InputError if the output's storage gives no answer.
-        """
-        if (made := self.status()) is None or not made.size:
-            return False
-        if not source.properties.has_times or (source.is_remote and not self.is_remote):
-            return True
-        try:
-            since = source.status()
-        except InputError:
-            return False
-        return since is not None and made.modified >= since.modified
 
     def wacz_files(self) -> dict[str, Member]:
         """The files of the WACZ at this place, by name. Raises as `open_ranges` does."""
@@ -378,10 +362,17 @@ def total_size(files: Iterable[Location]) -> int:
     return 0 if any(place.is_remote for place in places) else sum(place.size() for place in places)
 
 
-def ask_all(ask: Callable[[Asked], Answer], places: Iterable[Asked]) -> list[Answer]:
-    """The results of `ask` for each place, in order. Requests run in parallel if one of them is remote."""
-    places = list(places)
-    if not any(locate(place).is_remote for place in places):
+def ask_all(
+    ask: Callable[[Asked], Answer], asked: Iterable[Asked], is_remote: bool | None = None
+) -> list[Answer]:
+    """The results of `ask` for each place, in order. Requests run in parallel if one of them is remote.
+
+    With `is_remote`, what is asked may be anything.
+    """
+    places = list(asked)
+    if is_remote is None:
+        is_remote = any(locate(cast("PathOrUrl", place)).is_remote for place in places)
+    if not is_remote or not places:
         return [ask(place) for place in places]
     first = ask(places[0])  # alone, so that a client is made once
     from concurrent.futures import ThreadPoolExecutor  # slow to import

@@ -79,8 +79,12 @@ def test_the_job_writes_what_cdxmill_index_writes(indexes: Indexes) -> None:
         path.relative_to(indexes.expected): path.read_bytes() for path in files_below(indexes.expected)
     }
     built = {path.relative_to(indexes.built): path.read_bytes() for path in files_below(indexes.built)}
-    for record in (Path("failures.tsv"), Path(".outputs.tsv")):
-        assert sorted(built.pop(record).splitlines()) == sorted(expected.pop(record).splitlines())
+    for record, times in (("failures.tsv", 0), (".outputs.tsv", 1)):
+        ours, theirs = (
+            sorted(line.split(b"\t")[: -times or None] for line in found.pop(Path(record)).splitlines())
+            for found in (built, expected)
+        )
+        assert ours == theirs
     names = sorted(path.name for path in expected)
     assert names == ["cut.cdx.gz", "example.cdx.gz", "iana.cdx.gz"]
     assert built == expected

@@ -219,11 +219,8 @@ def _check_swaps(path: str) -> None:
 
 def _check_times(directory: str) -> None:
     before, after = join(directory, "1"), join(directory, "2")
-    assert not locate(after).is_newer(locate(before))
     write(before, b"1")
-    assert not locate(after).is_newer(locate(before))
     write(after, b"22")
-    assert locate(after).is_newer(locate(before))
     found = locate(after).status()
     assert found is not None
     assert (found.size, found.is_directory) == (2, False)

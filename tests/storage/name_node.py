@@ -54,7 +54,7 @@ class NameNode(QuietServer):
     def put(self, path: str, body: bytes) -> Stored:
         """Store a file with a new id."""
         self._numbers += 1
-        self.files[path] = Stored(body, self._numbers)
+        self.files[path] = Stored(body, self._numbers, Stored.modified + self._numbers)
         return self.files[path]
 
     def operations(self) -> list[str]:

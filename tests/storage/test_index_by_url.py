@@ -97,7 +97,7 @@ def test_failures_are_named_with_their_line_and_the_rest_is_indexed(
     for name in ("good", "down", "changing", "refused"):
         server.add(f"/{name}.warc.gz", body)
     server.files["/down.warc.gz"].statuses = [503] * 100
-    server.files["/refused.warc.gz"].statuses = [403]
+    server.files["/refused.warc.gz"].statuses = [403, 403]
     url = server.url
     manifest = tmp_path / "list.txt"
     lines = (f"{url}/absent.warc.gz", f"{url}/down.warc.gz", f"{url}/refused.warc.gz", "ftp://h/a.warc.gz")
@@ -124,7 +124,7 @@ def test_a_rerun_reads_only_what_failed(
     server.add("/two.warc.gz", body)
     server.seen.clear()
     assert run_cdxmill(*command).returncode == 0
-    assert server.ranges("/one.warc.gz") == []
+    assert server.ranges("/one.warc.gz") == ["bytes=0-0"], "its state is asked for"
     assert {path.name for path in (tmp_path / "out").rglob("*.cdx.gz")} == {"one.cdx.gz", "two.cdx.gz"}
 
 
@@ -132,7 +132,7 @@ def test_a_file_that_changes_while_it_is_read_leaves_no_output(
     archives: Path, server: RangeServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     file = server.add("/a.warc.gz", (archives / "crawl one/example.warc.gz").read_bytes())
-    file.etags = ['"one"', '"two"']
+    file.etags = ['"one"', '"one"', '"two"']
     url = f"{server.url}/a.warc.gz"
     assert main(["index", "-q", "-o", str(tmp_path / "out"), url]) == 1
     assert capfd.readouterr().err == f"{url}: has changed while it was read; run it again\n"

@@ -72,7 +72,7 @@ def test_archives_that_are_written_again_are_the_same_bytes_as_on_disk(
     other.write_bytes((archives / "example.warc.gz").read_bytes())
     os.utime(other, (5, 5))
     assert main([*call, elsewhere, str(archives)]) == 2
-    assert "was made from another archive" in capfd.readouterr().err
+    assert "was made from an earlier state of" in capfd.readouterr().err
     back = tmp_path / "back"
     assert main([*call, str(back), "--to", "gz", elsewhere]) == 0
     assert len(list(back.rglob("*.gz"))) == len(NAMES)
@@ -211,7 +211,7 @@ def test_outputs_are_not_overwritten_unasked(
     os.utime(other, (5, 5))
     for options in ((), ("--update",)):
         assert main([*call[:-1], str(other), *options]) == 2
-        assert "was made from another archive than" in capfd.readouterr().err
+        assert "was not made from" in capfd.readouterr().err
     os.utime(archive, (1 << 32, 1 << 32))
     assert main(call) == 2
     assert "was made from an earlier state of" in capfd.readouterr().err

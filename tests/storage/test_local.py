@@ -81,17 +81,6 @@ def test_what_cannot_exist_is_absent(name: str, tmp_path: Path) -> None:
     assert not locate(tmp_path / name).exists()
 
 
-def test_an_empty_output_is_not_finished(tmp_path: Path) -> None:
-    source, output = tmp_path / "a.warc.gz", tmp_path / "a.cdx.gz"
-    source.write_bytes(b"x")
-    output.touch()
-    assert not locate(output).is_newer(locate(source))
-    assert not locate(output).is_newer(locate("http://example.com/a.warc.gz"))
-    output.write_bytes(b"x")
-    assert locate(output).is_newer(locate(source))
-    assert locate(output).is_newer(locate("http://example.com/a.warc.gz"))
-
-
 def test_half_a_row_is_an_error_and_does_not_stay(tmp_path: Path) -> None:
     table = tmp_path / "failures.tsv"
     local.append_rows(table, [["a", "b"]])

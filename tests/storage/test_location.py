@@ -62,7 +62,6 @@ def test_what_cannot_be_read_is_an_input_error(url: str) -> None:
     assert caught.value.path == url
     assert caught.value.hint
     assert locate(url).size() == 0
-    assert not locate(Path("/dev/null")).is_newer(locate(url)) or not url.startswith("file:")
 
 
 def test_the_total_size_is_not_told_where_it_would_take_requests(server: RangeServer, tmp_path: Path) -> None:
@@ -71,45 +70,6 @@ def test_the_total_size_is_not_told_where_it_would_take_requests(server: RangeSe
     assert total_size(map(locate, local)) == 10
     assert total_size(map(locate, [*local, f"{server.url}/a"])) == 0
     assert server.seen == []
-
-
-def test_an_output_of_a_url_is_finished_where_it_stands(server: RangeServer, tmp_path: Path) -> None:
-    output = tmp_path / "a.cdx.gz"
-    assert not locate(output).is_newer(locate(f"{server.url}/a.warc.gz"))
-    output.write_bytes(b"x")
-    assert locate(output).is_newer(locate(f"{server.url}/a.warc.gz"))
-    assert locate(output).is_newer(locate("s3://bucket/a.warc.gz"))
-    assert server.seen == []
-
-
-def test_an_output_of_a_file_is_finished_where_it_is_newer(tmp_path: Path) -> None:
-    output, archive = tmp_path / "a.cdx.gz", tmp_path / "a.warc.gz"
-    for path, second in ((output, 5), (archive, 6)):
-        path.write_bytes(b"x")
-        os.utime(path, (second, second))
-    assert not locate(output).is_newer(locate(archive.as_uri()))
-    os.utime(output, (7, 7))
-    assert locate(output).is_newer(locate(archive.as_uri()))
-
-
-def test_an_output_elsewhere_is_finished_where_it_is_newer(
-    moto_url: str, server: RangeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client = bucket_of(moto_url, monkeypatch)
-    archive = tmp_path / "a.warc.gz"
-    archive.write_bytes(b"")
-    os.utime(archive, (5, 5))
-    output = "s3://choose/a.cdx.gz"
-    assert not locate(output).is_newer(locate(archive))
-    client.put_object(Bucket="choose", Key="a.cdx.gz", Body=b"x")
-    assert locate(output).is_newer(locate(archive))
-    assert locate(output).is_newer(locate(archive.as_uri()))
-    assert locate(output).is_newer(locate(output))
-    assert not locate(output).is_newer(locate("s3://choose/absent.warc.gz"))
-    assert locate(output).is_newer(locate(f"{server.url}/a.warc.gz"))
-    assert server.seen == []
-    os.utime(archive, (1 << 32, 1 << 32))
-    assert not locate(output).is_newer(locate(archive))
 
 
 @pytest.mark.parametrize("url", ["http://host/out", "HTTPS://host/out", "ftp://host/out"])
@@ -214,13 +174,12 @@ def test_a_file_that_is_too_large_to_be_a_small_one_is_refused(
 
 
 def test_an_output_that_cannot_be_asked_for_is_not_taken_as_absent(
-    server: RangeServer, hurry: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    server: RangeServer, hurry: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
     server.add("/bucket/a.cdx.gz", b"lines").statuses = [503] * 99
-    (tmp_path / "a.warc.gz").touch()
     with pytest.raises(InputError, match=r"did not answer \(503\) after 8 tries"):
-        locate("s3://bucket/a.cdx.gz").is_newer(locate(tmp_path / "a.warc.gz"))
+        locate("s3://bucket/a.cdx.gz").stamped()
 
 
 @pytest.mark.parametrize(

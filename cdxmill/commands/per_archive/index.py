@@ -82,6 +82,7 @@ def index_one(task: IndexTask) -> IndexedArchive:
     captures, line_format = task.settings
     error = None
     try:
+        output.check()
         with task.open_archive() as read_at:
             filename = os.fsencode(task.archive.filename)
             indexer = index_archive(read_at, filename, captures, line_format, task.chunk)
@@ -100,8 +101,7 @@ def index_one(task: IndexTask) -> IndexedArchive:
                 lists = sorted_lists(sorter, scratch.create, scratch.reader)
                 write_gzip_lines(with_header(line_format, lists), file)
         output.finish(failures)
-    size = output.size or (task.archive.location.size() if error is None else 0)
-    return IndexedArchive(size, findings.captures, failures, findings.notes, runs)
+    return IndexedArchive(output.size, findings.captures, failures, findings.notes, runs)
 
 
 def with_header(line_format: str, lists: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
@@ -185,7 +185,7 @@ def index_to_directory(
     settings = options.settings()
     check_index_names(names)
     with open_directory(names, target, failures) as directory:
-        outputs, kept = directory.plan(names, settings, options.existing)
+        outputs, kept, _ = directory.plan(names, settings, options.existing)
         tasks = [IndexTask(*fields) for fields in directory.each(outputs, settings)]
         with directory.writing(outputs):
             summary, _ = _run(tasks, options, failures)

@@ -265,7 +265,7 @@ def recompress(
     """
     settings = options.settings()  # makes the packer, for all processes
     with open_directory(names, target, failures) as directory:
-        outputs, kept = directory.plan(names, settings, options.existing)
+        outputs, kept, _ = directory.plan(names, settings, options.existing)
         all_outputs = outputs_in(directory.place, names)
         beside = _all_beside(names, all_outputs, directory)
         outputs |= {one: all_outputs[one] for one in _incomplete(kept, beside, directory, options)}

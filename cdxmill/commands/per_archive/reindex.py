@@ -23,6 +23,7 @@ from cdxmill.messages import count
 from cdxmill.outputs.existing import TableSettings
 from cdxmill.outputs.names import identity
 from cdxmill.outputs.offset_tables import read_table
+from cdxmill.outputs.record import state_of
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines, write_lines
 from cdxmill.stages.lines.merge_lines import sorted_lists
@@ -60,6 +61,7 @@ def reindex_one(task: ReindexTask) -> ReindexResult:
     mover = LineMover(task.settings.names, read_table)
     sorter = LineSorter(scratch.create, "lines")
     try:
+        output.check()
         header = _move(task.archive.path, mover, sorter)
     except InputError as error:
         failure = Failure.from_error(error)
@@ -130,7 +132,7 @@ def reindex(
     settings = TableSettings(TableNames(tables), _fingerprints(tables))
     counts = [(0, 0, 0, 0)]
     with open_directory(names, target, failures) as directory:
-        outputs, kept = directory.plan(names, settings, options.existing)
+        outputs, kept, _ = directory.plan(names, settings, options.existing)
         tasks = [ReindexTask(*fields) for fields in directory.each(outputs, settings)]
         with directory.writing(outputs), showing("reindexing", tasks, options.quiet, failures) as progress:
             for task, result in run_each(reindex_one, tasks, options.processes, progress):
@@ -141,4 +143,4 @@ def reindex(
 
 def _fingerprints(tables: Mapping[str, Names]) -> tuple[tuple[str, object], ...]:
     found = zip(tables, ask_all(Location.status, map(locate, tables)), strict=True)
-    return tuple(sorted((identity(path), entry and (entry.size, entry.modified)) for path, entry in found))
+    return tuple(sorted((identity(path), state_of(entry)) for path, entry in found))

@@ -18,17 +18,20 @@ from cdxmill.capture import Damage, Note
 from cdxmill.errors import InputError
 from cdxmill.formats.own_records import FAILURES
 from cdxmill.inputs.named import Input, check_archives
+from cdxmill.messages import say
 from cdxmill.outputs.existing import OutputSettings, PlannedOutputs, Rule, plan_outputs
 from cdxmill.outputs.names import check_inputs_stay, identity
 from cdxmill.outputs.record import (
-    Fingerprinted,
     OutputRow,
+    Summed,
     append_made,
     check_failure_list,
     failures_beside,
     forgetting,
     list_beside,
     list_in,
+    recorded,
+    state_of,
 )
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.lock import hold
@@ -99,32 +102,47 @@ class OneOutput:
 
     def __init__(self, task: ArchiveTask) -> None:
         self._task = task
-        archive = task.archive.location
-        # if a local archive grows from now on, it differs from the size in the record
-        self.size = 0 if archive.is_remote else archive.size()
+        self._error: InputError | None = None
+        found = None
+        try:
+            found = task.archive.location.status()  # if it changes from now on, it differs from the record
+        except InputError as error:
+            self._error = error
+        self._state, self.size = state_of(found), 0 if found is None else found.size
         self.is_written, self.bytes = False, 0
+
+    def check(self) -> None:
+        """Raise InputError if the storage of the archive gave no answer. So it is not waited for again."""
+        if self._error is not None:
+            raise self._error
 
     @contextmanager
     def writing(self, failures: Callable[[], Sequence[Failure]]) -> Iterator[IO[bytes]]:
         """Write the output. It gets its name only after its failures are listed and it is recorded.
 
-        Its name is synced at the end of the run. An exception leaves an output of an earlier run as it is.
+        Its name is synced at the end of the run. An exception leaves an output of an earlier run as it is. Raises as `check`.
         """
-        task = self._task
-        with task.output.write_atomic(sync_name=False) as raw:
-            file = Fingerprinted(raw)
+        self.check()
+        task, made = self._task, list[OutputRow]()
+        with task.output.write_atomic(sync_name=False, stamp=lambda: made[0].stamp()) as raw:
+            file = Summed(raw)
             yield cast("IO[bytes]", file)
             self.bytes = file.size
             task.list_failures(failures())
+            made.append(self._row(file))
             if task.directory is not None:
-                append_made(task.directory, self._row(task.directory, file))
+                append_made(task.directory, *made)
         self.is_written = True
 
-    def _row(self, directory: Path, file: Fingerprinted) -> OutputRow:
-        archive = self._task.archive
-        name = Path(self._task.output.local).relative_to(directory).as_posix()
+    def _row(self, file: Summed) -> OutputRow:
+        archive, directory = self._task.archive, self._task.directory
+        name, time = "", 0
+        if directory is not None:
+            name, time = Path(self._task.output.local).relative_to(directory).as_posix(), file.time()
         settings = self._task.settings.digest(archive.filename)
-        return OutputRow(name, identity(archive.location), settings, self.size, file.fingerprint())
+        return OutputRow(
+            name, recorded(archive.location), settings, self._state, file.size, file.sha256(), time
+        )
 
     def finish(self, failures: Sequence[Failure]) -> None:
         """Without an output, list the failures; else delete what an earlier run listed beside it."""
@@ -143,15 +161,30 @@ Settings = TypeVar("Settings", bound=OutputSettings)
 
 
 class OutputDirectory(NamedTuple):
-    """Where the outputs go. `directory` is the local directory, None if it is remote; `scratch` is for temporary files."""
+    """Where the outputs go. `directory` is the local directory, None if it is remote; `scratch` is for temporary files.
+
+    `note` gets what the user should know.
+    """
 
     place: Location
     directory: Path | None
     scratch: Path
+    note: Callable[[str], None] = say
 
     def plan(self, names: Mapping[Input, str], settings: OutputSettings, rule: Rule) -> PlannedOutputs:
-        """Which archives have to be read to write the outputs of these names. Raises UsageError, InputError."""
-        return plan_outputs(outputs_in(self.place, names), settings, rule, self.directory)
+        """Which archives have to be read to write the outputs of these names. Raises UsageError, InputError.
+
+        Outputs that are kept although nothing tells what they were made from are reported.
+        """
+        planned = plan_outputs(outputs_in(self.place, names), settings, rule, self.directory)
+        if planned.unknown:
+            number = len(planned.unknown)
+            more = f" ({number} such outputs)" if number > 1 else ""
+            self.note(
+                f"{planned.unknown[0]}: note: kept, but it was changed, or cdxmill has no record of it{more};"
+                " use --replace to write it again"
+            )
+        return planned
 
     def each(
         self, outputs: Mapping[Input, Location], settings: Settings
@@ -201,13 +234,13 @@ def open_directory(
     directory = place.directory
     if directory is None:
         with hold(place, failures.note), temporary_directory() as scratch:
-            yield OutputDirectory(place, None, Path(scratch))
+            yield OutputDirectory(place, None, Path(scratch), failures.note)
         return
     with (
         hold(directory, failures.note),
         tempfile.TemporaryDirectory(prefix=".scratch-", dir=directory) as scratch,
     ):
-        yield OutputDirectory(Location(str(directory)), directory, Path(scratch))
+        yield OutputDirectory(Location(str(directory)), directory, Path(scratch), failures.note)
 
 
 @contextmanager

@@ -90,7 +90,7 @@ def scan(
             records, digest = sort_captures(captures, read_at, list(names), scratch, failures)
         settings = options.settings(digest)
         wanted = {archive: names[archive] for archive in records}
-        outputs, kept = directory.plan(wanted, settings, options.existing)
+        outputs, kept, _ = directory.plan(wanted, settings, options.existing)
         tasks = [
             ScanTask(*fields, options, records[fields[0]], is_last=False)
             for fields in directory.each(outputs, settings)

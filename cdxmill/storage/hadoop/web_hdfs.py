@@ -62,7 +62,7 @@ class WebHdfs:
 
     def _ask_names(self, url: str, method: str, op: str, **parameters: str) -> BaseHTTPResponse:
         """The answer of the name node that answered last time, or of the next one that answers."""
-        query = urlencode({"op": op, "user.name": self._user, **parameters})
+        query = urlencode({"op": op, "user.name": self._user, **parameters}, errors="surrogateescape")
         target = f"/webhdfs/v1{quote(os.fsencode(parts_of(url)[1]))}?{query}"
         for left in reversed(range(len(self._addresses))):
             try:
