@@ -7,6 +7,7 @@ from typing import Literal
 from cdxmill.errors import UsageError
 from cdxmill.options.option import (
     AnyPath,
+    Excludes,
     Flag,
     Needs,
     Options,
@@ -69,6 +70,17 @@ class Copying(Quiet, Selection):
         "--related", "Also copy the request and metadata records beside each response.", default=False
     )
     originals: bool = option("--originals", "Also copy the record that a revisit refers to.", default=False)
+    any_digest: bool = option(
+        "--any-digest",
+        "Also copy records whose payload does not have the digest of the index line. They are reported.",
+        default=False,
+    )
+    source_headers: bool = option(
+        "--source-headers",
+        "Add the fields WARC-Source-URI and WARC-Source-Range to each header: where the record was copied from.",
+        Excludes("keep_arc"),
+        default=False,
+    )
     size: int = option(
         "--size SIZE",
         "Size limit of a file, such as 500M or 1G. Default: 1G.",

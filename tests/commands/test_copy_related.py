@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+from collections import Counter
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -122,7 +123,8 @@ def test_the_original_of_a_revisit_is_copied_once(
     revisits = kinds(tmp_path / "out")
     assert {kind for kind, _ in revisits} == {"revisit"}
     done = run_cdxmill(*call[:2], "-o", tmp_path / "both", *call[4:], *only, "--originals")
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (done.returncode, done.stderr.count(b"\n")) == (1, 8)
+    assert b"no source has the record that this revisit refers to (http://www.iana.org/" in done.stderr
     check_files(tmp_path / "both", run_cdxmill)
     found = kinds(tmp_path / "both")
     assert [one for one in found if one[0] == "revisit"] == revisits
@@ -136,18 +138,37 @@ def test_a_later_run_adds_the_originals_of_revisits_that_are_copied(
     build_cluster(tmp_path / "C", [pywb_warcs / "dupes.warc.gz"], 1, "-q")
     rest = (tmp_path / "C", "*.iana.org", "*.example.com", "--filter", "=mime:warc/revisit")
     whole = run_cdxmill("copy", "-q", "--originals", "-o", tmp_path / "whole", *rest)
-    assert whole.returncode == 0
+    assert whole.returncode == 1  # the archive has one original of nine
+    listed = (tmp_path / "whole/copy-failures.tsv").read_text()
+    assert [row.split("\t")[0] for row in listed.splitlines()] == 8 * ["dupes.warc.gz"]
     call = ("copy", "-o", tmp_path / "out", *rest)
     assert run_cdxmill(*call).returncode == 0
     missing = run_cdxmill(*call, "--originals", "--archives", tmp_path)  # the archive is not there
     assert missing.returncode == 1
     assert b"dupes.warc.gz" in (tmp_path / "out/copy-failures.tsv").read_bytes()
     later = run_cdxmill(*call, "--originals")
-    assert (later.returncode, (tmp_path / "out/copy-failures.tsv").exists()) == (0, False)
+    assert (later.returncode, (tmp_path / "out/copy-failures.tsv").read_text()) == (1, listed)
     check_files(tmp_path / "out", run_cdxmill)
     assert sorted(copied(tmp_path / "out")) == sorted(copied(tmp_path / "whole"))
     again = run_cdxmill(*call, "--originals")
-    assert (again.returncode, b"0 captures (0 B) in 0 files" in again.stderr) == (0, True)
+    assert (again.returncode, b"0 captures (0 B) in 0 files" in again.stderr) == (1, True)
+
+
+def test_an_original_may_be_in_another_source_and_missing_ones_are_listed(
+    pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    for name in ("dupes", "iana"):
+        lines = run_cdxmill("index", "-q", "-o", "-", pywb_warcs / f"{name}.warc.gz").stdout
+        (tmp_path / f"{name}.cdxj").write_bytes(lines)
+    call = ("copy", "-q", "--originals", "--archives", pywb_warcs, "--filter", "=timestamp:20140127171239")
+    alone = run_cdxmill(*call, "-o", tmp_path / "alone", tmp_path / "dupes.cdxj")
+    listed = (tmp_path / "alone/copy-failures.tsv").read_text().splitlines()
+    assert (alone.returncode, len(listed)) == (1, 4)
+    assert Counter(kind for kind, _ in kinds(tmp_path / "alone")) == {"revisit": 4, "response": 1}
+    assert listed[0].split("\t")[2].startswith("no source has the record that this revisit refers to")
+    both = run_cdxmill(*call, "-o", tmp_path / "both", f"{tmp_path}/dupes.cdxj,{tmp_path}/iana.cdxj")
+    assert (both.returncode, both.stderr) == (0, b"")
+    assert Counter(kind for kind, _ in kinds(tmp_path / "both")) == {"revisit": 4, "response": 1 + 4}
 
 
 def test_related_records_are_not_added_to_a_copy_without_them(

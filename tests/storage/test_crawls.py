@@ -141,6 +141,19 @@ def test_a_copy_of_crawls_takes_one_request_per_archive(web: RangeServer, run: R
     assert not [path for _, path, _ in web.seen if path.endswith(".warc.gz")]
 
 
+def test_lines_of_lookup_know_their_crawl(web: RangeServer, run: Run, tmp_path: Path) -> None:
+    _, lines, _ = run("lookup", "CC-MAIN-2024-*", "*.example.com")
+    (tmp_path / "found.cdxj").write_bytes(lines)
+    status, _, _ = run("copy", "-o", tmp_path / "out", tmp_path / "found.cdxj")
+    assert (status, len(payloads(tmp_path / "out"))) == (0, 4 * PAGES)
+    status, _, stderr = run("copy", "-o", tmp_path / "x", "--archives", tmp_path, tmp_path / "found.cdxj")
+    assert (status, "0 captures" in stderr) == (1, True)  # the user says where they are
+    run("copy", "-q", "-o", tmp_path / "told", "--source-headers", tmp_path / "found.cdxj", "example.com/1")
+    (first,) = [path for path in web.files if path.endswith("2024-22/segments/1/warc/example.com.warc.gz")]
+    written = b"".join(map(gzip.decompress, [path.read_bytes() for path in (tmp_path / "told").glob("*.gz")]))
+    assert f"WARC-Source-URI: {web.url}{first}\r\nWARC-Source-Range: bytes=".encode() in written
+
+
 def test_a_busy_server_is_asked_again_and_a_copy_is_complete(
     web: RangeServer, run: Run, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from cdxmill.commands.copying.plan import (
     Identity,
     Planned,
     PlanSize,
+    Revisit,
     Unit,
     detailed,
     find_originals,
@@ -38,7 +40,7 @@ from cdxmill.formats.own_records import format_row
 from cdxmill.messages import count, human_bytes
 from cdxmill.options.records import Copying
 from cdxmill.outputs.record import check_failure_list
-from cdxmill.running.failures import Failures, kind_of
+from cdxmill.running.failures import Failure, Failures, kind_of
 from cdxmill.running.lock import hold, renew_held
 from cdxmill.running.processes import RateLimit, run_tasks
 from cdxmill.running.progress import Progress
@@ -139,7 +141,7 @@ def _job(asked: Asked, options: Copying) -> str:
     """What decides the plan and the units. A pipe may be another one each time."""
     sources = [(source, state_of(source)) for source in asked.sources]
     once = time.time_ns() if any(source.is_pipe for source in asked.sources) else 0
-    form = options.keep_arc, options.related, options.originals
+    form = options.keep_arc, options.related, options.originals, options.any_digest, options.source_headers
     return fingerprint(sources, asked.urls, vars(asked.query), form, once)
 
 
@@ -236,9 +238,15 @@ class _CopyRun:
         if known is None:
             with (self._directory / PLAN).open("rb") as file:
                 have = {one.identity for _, one in read_rows(row.removesuffix(b"\n") for row in file)}
-            rows = find_originals(self._asked.sources, self._revisits)
+            missing: list[Revisit] = []
+            rows = find_originals(self._asked, starmap(Revisit, self._revisits), missing.append)
             known = _write_rows(sorted(rows), ORIGINALS, self._work, self._finished, have)
+            known["missing"] = missing
             self._work.save("originals", known)
+        for one in starmap(Revisit, known["missing"]):
+            reason = f"no source has the record that this revisit refers to ({one.url} {one.timestamp})"
+            failure = Failure(one.filename, one.offset, reason, "add the index that has it to SOURCE")
+            self._failures.report_one_listed(failure, "no source has the record of a revisit")
         return PlanSize(*known["size"])
 
     def _copy_units(self, phase: _Phase, output: CopyOutput) -> None:
@@ -276,9 +284,10 @@ class _CopyRun:
                 yield unit.number
             else:
                 left.append(unit)
-        places = [source.places for source in self._asked.sources]
         limit = RateLimit(self._options.rate)
-        copier = UnitCopier(places, self._work, phase.plan, self._finished.copied, limit.wait, self._options)
+        copier = UnitCopier(
+            self._asked.places, self._work, phase.plan, self._finished.copied, limit.wait, self._options
+        )
         total = phase.size.bytes if len(left) == len(units) else 0
         with Progress("copying", phase.size.captures, total, self._options.quiet) as progress:
             self._failures.show_on(progress)

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import IO, Any, NamedTuple
+from contextlib import ExitStack
+from typing import IO, NamedTuple
 
+from cdxmill.cluster.archive_index import ArchivePlaces
+from cdxmill.cluster.find import archives_of_crawls
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.capture_fields import RecordLocation, record_location, usual_place
 from cdxmill.formats.lines.lookup_query import EVERYTHING
@@ -75,6 +78,32 @@ class Asked(NamedTuple):
     urls: Sequence[str]
     query: Query
 
+    @property
+    def places(self) -> list[ArchivePlaces]:
+        """Where the archives of each source are and, last, those of crawls that index lines name."""
+        return [*(source.places for source in self.sources), ArchivePlaces(archives_of_crawls())]
+
+    def place_of(self, line: bytes, source: int) -> int:
+        """The position in `places` of a line. `lookup` writes from which crawl it is."""
+        is_known = self.sources[source].places != _UNKNOWN or b', "crawl": "CC-MAIN-' not in line
+        return source if is_known else len(self.sources)
+
+
+_UNKNOWN = ArchivePlaces(None)
+
+
+class Revisit(NamedTuple):
+    """A revisit that was copied: its source, its index line, and what its header refers to."""
+
+    source: int
+    url: str
+    timestamp: str
+    digest: str
+    filename: str
+    offset: int
+    refers_to: str
+    refers_to_date: str
+
 
 def ask(asked: Copying, urls: Iterable[str]) -> Asked:
     """What is to be copied; without URLs, all lines if the sources are files with lines.
@@ -111,7 +140,10 @@ def _rows(asked: Asked, skip: Callable[[InputError], None]) -> Iterator[list[byt
                     raise UsageError(str(answer.error))
                 for lines in answer.lists:
                     found = [(line, *group[source_of(line)]) for line in lines]
-                    rows = [row_of(line, asked_as, number, source, skip) for line, number, source in found]
+                    rows = [
+                        row_of(line, asked_as, asked.place_of(line, number), source, skip)
+                        for line, number, source in found
+                    ]
                     yield [row for row in rows if row is not None]
 
 
@@ -233,24 +265,34 @@ def units_of(runs: IO[bytes], end: int, plan: PlanSize, number: int) -> Iterator
         yield Unit(number, start, end - start)
 
 
-def find_originals(sources: Sequence[Source], revisits: Iterable[Sequence[Any]]) -> Iterator[bytes]:
-    """The rows of the records that revisits refer to, in no order: found in the same source by URL, digest and time.
+def find_originals(
+    asked: Asked, revisits: Iterable[Revisit], missing: Callable[[Revisit], None]
+) -> Iterator[bytes]:
+    """The rows of the records that revisits refer to, in no order: found by URL, digest and time.
 
-    A revisit is its source, URL, timestamp and digest, and the URL and the date that its header refers to. One whose
-    original no line names is skipped.
+    The source of a revisit is searched first, then the others. `missing` takes those whose original no source has.
     """
-    by_source: dict[int, list[Sequence[Any]]] = {}
-    for one in revisits:
-        by_source.setdefault(one[0], []).append(one)
-    for number, found in by_source.items():
-        with open_source(sources[number]) as searched:
-            for _, url, timestamp, digest, *refers in found:
-                reference = Reference(*refers)
-                lines = _answers(searched, query_for(reference, timestamp), reference.url or url)
-                original = first_original(lines, digest)
-                row = original and row_of(original.line, 0, number, sources[number], lambda error: None)
-                if row:
+    opened: dict[int, LineSource] = {}
+    with ExitStack() as files:
+        for one in revisits:
+            for number in sorted(range(len(asked.sources)), key=lambda number: number != one.source):
+                if number not in opened:
+                    opened[number] = files.enter_context(open_source(asked.sources[number]))
+                if row := _original_row(asked, number, opened[number], one):
                     yield row
+                    break
+            else:
+                missing(one)
+
+
+def _original_row(asked: Asked, number: int, searched: LineSource, one: Revisit) -> bytes | None:
+    reference = Reference(one.refers_to, one.refers_to_date)
+    lines = _answers(searched, query_for(reference, one.timestamp), reference.url or one.url)
+    found = first_original(lines, one.digest)
+    if found is None:
+        return None
+    source = asked.sources[number]
+    return row_of(found.line, 0, asked.place_of(found.line, number), source, lambda error: None)
 
 
 def _answers(searched: LineSource, query: Query, url: str) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
+from urllib.parse import quote
 
 from cdxmill.cluster.archive_index import ArchivePlaces
 from cdxmill.commands.copying.plan import Planned, Run, Unit, detailed, read_rows, runs_of
@@ -26,21 +27,53 @@ from cdxmill.running.failures import Failure
 from cdxmill.running.processes import count_bytes
 from cdxmill.running.resume import WorkDirectory
 from cdxmill.search.originals import reference_in
-from cdxmill.stages.captures.match_record import CommonChecks, capture_of_record, difference, wrong_digest
+from cdxmill.stages.captures.match_record import (
+    CommonChecks,
+    capture_of_record,
+    other_capture,
+    other_digest,
+    wrong_digest,
+)
 from cdxmill.stages.records.fetch_record import AROUND, NoRecord, Placed, records_after, records_before
-from cdxmill.stages.records.write_record import stored_member, warc_member_of_arc
+from cdxmill.stages.records.write_record import Fields, stored_member, warc_member_of_arc
 from cdxmill.storage.location import Location
 
 PLAN = "plan.rows"
+_OF_URLS = "!#$%&'()*+,/:;=@[]~"
+"""Characters of a URL that are not escaped."""
 _HAS_RELATED = (b"response", b"revisit", b"resource")
 _ARCHIVES = 64
 """Archives whose places are kept."""
 _MISMATCH = "index the archive again, or use --archives with the indexed archives"
+_OTHER_DIGEST = "fetch the archive again, or copy the record as it is with --any-digest"
+
+
+class _OtherDigest(NoRecord):
+    """The record is that of the index line, but its digest is another one."""
+
+
+def _told(first: InputError | None, error: InputError) -> InputError:
+    """What is reported of a record that cannot be copied from two places: the first reason, but another digest says most."""
+    return error if first is None or error.hint == _OTHER_DIGEST else first
+
+
+def source_uri(place: Location, filename: str) -> bytes:
+    """The URI of an archive: its URL without a query, or its name in the index. Local paths stay private.
+
+    >>> from cdxmill.storage.location import locate
+    >>> source_uri(locate("https://a.org/x.warc.gz?key=1"), "x.warc.gz"), source_uri(locate("/a/ b.warc"), "/a/ b.warc")
+    (b'https://a.org/x.warc.gz', b'%20b.warc')
+    """
+    if place.is_remote:
+        return quote(os.fsencode(place.text.partition("?")[0]), safe=_OF_URLS).encode()
+    name = filename.rpartition("/")[2] if filename.startswith(("/", "file:")) else filename
+    return quote(os.fsencode(name)).encode()
 
 
 def revisit_of(one: Planned) -> list[Any]:
-    """What tells the original of a revisit from others: its source, URL, timestamp and digest."""
-    return [one.source, one.location.url, one.location.timestamp, one.location.digest]
+    """The first fields of a `Revisit`: those that its index line tells."""
+    place = one.location
+    return [one.source, place.url, place.timestamp, place.digest, place.filename, place.offset]
 
 
 class UnitCopier:
@@ -66,6 +99,7 @@ class UnitCopier:
         self._open = OpenRanges(before)
         self._locate = lru_cache(_ARCHIVES)(self._locations_of)
         self._common = CommonChecks(has_revisits=not options.originals)  # their headers are needed then
+        self._takes_common = not (options.related or options.source_headers)
 
     def __call__(self, unit: Unit) -> UnitResult:
         """Copy a unit and save its UnitResult, which is returned without parts and revisits.
@@ -93,15 +127,29 @@ class UnitCopier:
         for place in places:
             left = [one for one in run if one in reasons] or run
             found = self._copy_from(place, left, following, files)
-            reasons = {one: reasons.get(one, error) for one, error in found.items()}
+            reasons = {one: _told(reasons.get(one), error) for one, error in found.items()}
             if not reasons:
                 break
+        if self._options.any_digest:
+            self._copy_any_digest(places, reasons, files)
         for one, error in reasons.items():
             what = f"{error.reason} ({detailed(one).location.url} {one.location.timestamp})"
             files.result.failures.append(Failure(error.path, one.location.offset, what, error.hint))
         files.result.captures += len(run)
         for one in run:
             count_bytes(one.location.length or 0)
+
+    def _copy_any_digest(
+        self, places: Sequence[Location], reasons: dict[Planned, InputError], files: UnitFiles
+    ) -> None:
+        """Copy the records of which only the digest is wrong. That they were copied is added to their reasons."""
+        for place in places:
+            path = place.text
+            run = [one for one, why in reasons.items() if (why.path, why.hint) == (path, _OTHER_DIGEST)]
+            failed = self._copy_from(place, run, None, files, any_digest=True) if run else {}
+            for one in run:
+                copied = InputError(path, f"{reasons[one].reason}, and was copied as it is")
+                reasons[one] = failed.get(one, copied)
 
     def _places_of(self, run: Run) -> list[Location]:
         return self._locate(run[0].source, run[0].location.filename)
@@ -124,7 +172,12 @@ class UnitCopier:
         return first, run[-1].end + around - first
 
     def _copy_from(
-        self, place: Location, run: Run, following: Run | None, files: UnitFiles
+        self,
+        place: Location,
+        run: Run,
+        following: Run | None,
+        files: UnitFiles,
+        any_digest: bool = False,
     ) -> dict[Planned, InputError]:
         """Copy captures from the archive at a place, in one request. Returns those that cannot be copied, and why."""
         try:
@@ -141,29 +194,34 @@ class UnitCopier:
             self._begin(following)
             for one in run:
                 try:
-                    self._copy_record(one, archive, files)
+                    self._copy_record(one, archive, files, any_digest)
                 except NoRecord as error:
-                    failed[one] = InputError(place.text, str(error), _MISMATCH)
+                    hint = _OTHER_DIGEST if isinstance(error, _OtherDigest) else _MISMATCH
+                    failed[one] = InputError(place.text, str(error), hint)
                 except InputError as error:
                     failed[one] = error
         files.result.requests += archive.requests - before[0]
         files.result.fetched += archive.bytes - before[1]
         return failed
 
-    def _copy_record(self, one: Planned, archive: JoinedRanges, files: UnitFiles) -> None:
+    def _copy_record(self, one: Planned, archive: JoinedRanges, files: UnitFiles, any_digest: bool) -> None:
         """Check a record and write it. Raises NoRecord, with the reason, if it is not that of the index line."""
-        if not self._options.related and self._copy_common(one, archive, files):
+        if self._takes_common and self._copy_common(one, archive, files):
             return
         one = detailed(one)
         place = one.location
         fetched = archive.archive.record(place.offset, place.length)
         record = fetched.record
         capture = capture_of_record(record)
-        reason = difference(capture, place) or wrong_digest(record, fetched.content(), place.digest)
-        if reason is not None or capture is None:
-            raise NoRecord(reason or "the record has no URL")
+        if capture is None:
+            raise NoRecord("the record has no URL")
+        if reason := other_capture(capture.url, capture.timestamp, place):
+            raise NoRecord(reason)
         if not place.url and capture.urlkey != one.key:  # lines of a prefix B-tree have no URL
             raise NoRecord(f"the record has the key {capture.urlkey!r}, the index line has {one.key!r}")
+        reason = other_digest(capture, place) or wrong_digest(record, fetched.content(), place.digest)
+        if reason is not None and not any_digest:
+            raise _OtherDigest(reason)
         key = archive.place.text, place.offset
         if key in files.written:  # beside a response, or for a line with another key
             return
@@ -179,7 +237,8 @@ class UnitCopier:
         else:
             try:
                 named = place.filename, place.offset, timestamp
-                member = warc_member_of_arc(fetched, named, capture.digest or b"")
+                fields = self._fields(archive.place, place.filename, place.offset, record.length)
+                member = warc_member_of_arc(fetched, named, capture.digest or b"", fields)
             except ValueError as error:
                 raise NoRecord(str(error)) from None
             files.write(WARC, row, member)
@@ -212,9 +271,20 @@ class UnitCopier:
         filename, _, _, *capture = row
         for one in (*before, response, *after):
             key = archive.place.text, one.offset
+            length = one.fetched.record.length
+            member = stored_member(one.fetched, self._fields(archive.place, filename, one.offset, length))
             if one is response:
-                files.write(WARC, row, stored_member(response.fetched))
+                files.write(WARC, row, member)
             elif key not in files.written:
-                place = [filename, one.offset, one.fetched.record.length, *capture]
-                files.write(WARC, place, stored_member(one.fetched))
+                files.write(WARC, [filename, one.offset, length, *capture], member)
                 files.written.add(key)
+
+    def _fields(self, place: Location, filename: str, offset: int, length: int) -> Fields:
+        """The header fields that say where a record is from, if they are asked for."""
+        if not self._options.source_headers:
+            return ()
+        uri = source_uri(place, filename)
+        return (b"WARC-Source-URI", uri), (
+            b"WARC-Source-Range",
+            b"bytes=%d-%d" % (offset, offset + length - 1),
+        )

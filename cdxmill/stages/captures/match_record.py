@@ -94,8 +94,11 @@ def difference(capture: Capture | None, location: RecordLocation) -> str | None:
     """
     if capture is None:
         return f"the record has no URL, the index line has {location.url}"
-    if reason := other_capture(capture.url, capture.timestamp, location):
-        return reason
+    return other_capture(capture.url, capture.timestamp, location) or other_digest(capture, location)
+
+
+def other_digest(capture: Capture, location: RecordLocation) -> str | None:
+    """How the SHA-1 of a capture differs from that of its index line."""
     digest = (capture.digest or b"").decode("utf-8", "replace")
     wanted = location.digest.removeprefix("sha1:")
     if digest != wanted and _SHA1.fullmatch(digest) and _SHA1.fullmatch(wanted):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -106,15 +106,36 @@ class NewMember(NamedTuple):
     pieces: Iterator[bytes]
 
 
-def stored_member(fetched: FetchedRecord) -> NewMember:
-    """The record as one gzip member. The pieces raise NoRecord."""
+Fields = Sequence[tuple[bytes, bytes]]
+"""Names and values of header fields."""
+
+
+def stored_member(fetched: FetchedRecord, fields: Fields = ()) -> NewMember:
+    """The record as one gzip member: the same bytes if it is one, unless its header gets `fields`. The pieces raise NoRecord."""
+    if fields:
+        parts = record_parts(fetched.record, fetched.content())
+        header = with_fields(parts.header, fields)
+        return NewMember(fetched.record, packed(chain((header, parts.http_head), parts.payload, (END,))))
     return NewMember(fetched.record, fetched.stored() if fetched.is_gzip else packed(fetched.content()))
 
 
-def warc_member_of_arc(fetched: FetchedRecord, named: tuple[object, ...], digest: bytes) -> NewMember:
+def with_fields(header: bytes, fields: Fields) -> bytes:
+    r"""A WARC header with further fields at its end. A field that it has stays as it is.
+
+    >>> with_fields(b"WARC/1.0\r\nA: 1\r\n\r\n", [(b"a", b"2"), (b"B", b"3")])
+    b'WARC/1.0\r\nA: 1\r\nB: 3\r\n\r\n'
+    """
+    have = {line.partition(b":")[0].strip().lower() for line in header.split(b"\n")}
+    lines = [b"%b: %b\r\n" % (name, value) for name, value in fields if name.lower() not in have]
+    return b"".join((header.rstrip(b"\r\n"), b"\r\n", *lines, b"\r\n"))
+
+
+def warc_member_of_arc(
+    fetched: FetchedRecord, named: tuple[object, ...], digest: bytes, fields: Fields = ()
+) -> NewMember:
     """An ARC record as a WARC record, in one gzip member. `digest` is the SHA-1 of its payload.
 
-    `named` tells the record from all others; its WARC-Record-ID is made of it. Raises ValueError if the record has
+    The header gets `fields`. `named` tells the record from all others; its WARC-Record-ID is made of it. Raises ValueError if the record has
     no valid date. The pieces raise NoRecord.
     """
     record = fetched.record
@@ -123,6 +144,7 @@ def warc_member_of_arc(fetched: FetchedRecord, named: tuple[object, ...], digest
     )
     parts = record_parts(record, fetched.content())
     headers, _ = parse_warc_header(header)
+    header = with_fields(header, fields)
     new = record._replace(headers=headers, payload_digest=None, is_arc=False)
     return NewMember(new, packed(chain((header, parts.http_head), parts.payload, (END,))))
 

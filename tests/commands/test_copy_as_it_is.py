@@ -1,0 +1,148 @@
+"""`copy --any-digest`, and `copy --source-headers`: where each record was copied from, read by other tools."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import zstandard
+from fastwarc.warc import ArchiveIterator as FastIterator
+from warcio.archiveiterator import ArchiveIterator
+
+from ..material.crawls import capture
+from .test_copy import check_files, copied
+from .test_get import warc_record
+
+if TYPE_CHECKING:
+    from tests.conftest import RunCdxmill
+
+URL = "http://example.com/"
+RECORD = warc_record(URL, b"", b"payload")
+MEMBERS = capture("http://example.com/1", "2024-05-17")
+CLAIMS = RECORD.replace(b"WARC-Date", b"WARC-Payload-Digest: sha1:" + b"A" * 32 + b"\r\nWARC-Date")
+
+
+@pytest.fixture
+def damaged(tmp_path: Path, run_cdxmill: RunCdxmill) -> Path:
+    """An archive with a record whose own digest is wrong, and one that is as it should be; and their index."""
+    (tmp_path / "a.warc.gz").write_bytes(
+        gzip.compress(CLAIMS) + gzip.compress(RECORD.replace(b"22Z", b"23Z"))
+    )
+    (tmp_path / "a.cdxj").write_bytes(run_cdxmill("index", "-q", "-o", "-", tmp_path / "a.warc.gz").stdout)
+    return tmp_path
+
+
+def test_a_record_whose_own_digest_is_wrong_is_copied_if_asked_for(
+    damaged: Path, run_cdxmill: RunCdxmill
+) -> None:
+    call = ("copy", "-o", damaged / "out", "--archives", damaged, damaged / "a.cdxj")
+    refused = run_cdxmill(*call)
+    assert (refused.returncode, b"or copy the record as it is with --any-digest" in refused.stderr) == (
+        1,
+        True,
+    )
+    done = run_cdxmill(*call, "--any-digest")
+    assert (done.returncode, b"1 capture (" in done.stderr) == (1, True)
+    assert b"does not have the digest AAAAAAAA" in done.stderr
+    assert "and was copied as it is" in (damaged / "out/copy-failures.tsv").read_text()
+    check_files(damaged / "out", run_cdxmill)
+    assert CLAIMS in gzip.decompress((damaged / "out/out-00001.warc.gz").read_bytes())
+    again = run_cdxmill(*call, "--any-digest")
+    assert (again.returncode, b"2 captures already there" in again.stderr) == (0, True)
+
+
+def test_an_index_with_another_digest_does_not_keep_a_record_from_being_copied(
+    damaged: Path, run_cdxmill: RunCdxmill
+) -> None:
+    line = (damaged / "a.cdxj").read_bytes().replace(b"A" * 32, b"B" * 32)
+    (damaged / "a.cdxj").write_bytes(line.replace(b"example.com/", b"example.org/"))
+    call = ("copy", "-q", "--any-digest", "-o", damaged / "out", "--archives", damaged, damaged / "a.cdxj")
+    assert run_cdxmill(*call).returncode == 1
+    assert copied(damaged / "out") == []  # another URL is another record
+    (damaged / "a.cdxj").write_bytes(line)
+    assert run_cdxmill(*call).returncode == 1
+    assert len(copied(damaged / "out")) == 2
+    assert "the record has the digest AAAAAAAA" in (damaged / "out/copy-failures.tsv").read_text()
+
+
+def test_an_intact_record_at_the_next_place_comes_first(damaged: Path, run_cdxmill: RunCdxmill) -> None:
+    (damaged / "b.warc.gz").write_bytes((damaged / "a.warc.gz").read_bytes())
+    whole = gzip.compress(RECORD.replace(b"payload", b"PAYLOAD"))
+    line = run_cdxmill("index", "-q", "-o", "-", *[write(damaged / "x/a.warc.gz", whole)]).stdout
+    (damaged / "a.cdxj").write_bytes(line)
+    (damaged / "places.txt").write_text(f"a.warc.gz\t{damaged}/a.warc.gz\t{damaged}/x/a.warc.gz\n")
+    call = ("copy", "-q", "--any-digest", "-o", damaged / "out", "--archives", damaged / "places.txt")
+    done = run_cdxmill(*call, damaged / "a.cdxj")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert [one.content[-7:] for one in copied(damaged / "out")] == [b"PAYLOAD"]
+
+
+def write(path: Path, data: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+@pytest.fixture
+def kinds_of_archives(tmp_path: Path, pywb_warcs: Path, run_cdxmill: RunCdxmill) -> Path:
+    """A directory with a WARC, a Zstandard and an ARC file, and their index a.cdxj."""
+    write(tmp_path / "my warcs/crawl.warc.gz", b"".join(MEMBERS))
+    write(tmp_path / "my warcs/other.warc.zst", zstandard.compress(RECORD))
+    write(tmp_path / "my warcs/old.arc.gz", (pywb_warcs / "example.arc.gz").read_bytes())
+    names = sorted((tmp_path / "my warcs").iterdir())
+    lines = run_cdxmill("index", "-q", "-d", tmp_path, "-o", "-", *names).stdout
+    (tmp_path / "a.cdxj").write_bytes(b"".join(sorted(lines.splitlines(True))))
+    return tmp_path
+
+
+def test_each_record_has_its_source_and_readers_accept_it(
+    kinds_of_archives: Path, run_cdxmill: RunCdxmill
+) -> None:
+    source = kinds_of_archives
+    call = ("copy", "-q", "--related", "--archives", source, source / "a.cdxj", "-o")
+    for out, options in (("plain", ()), ("told", ("--source-headers",))):
+        done = run_cdxmill(*call, source / out, *options)
+        assert (done.returncode, done.stderr) == (0, b"")
+        check_files(source / out, run_cdxmill)
+    assert copied(source / "told") == copied(source / "plain")
+    first = (source / "told/told-00000.warc.gz").read_bytes()
+    fields = sources(first)
+    assert ("my%20warcs/crawl.warc.gz", f"bytes=0-{len(MEMBERS[0]) - 1}") in fields
+    assert {name for name, _ in fields} == {
+        f"my%20warcs/{name}" for name in ("crawl.warc.gz", "other.warc.zst", "old.arc.gz")
+    }
+    assert len(fields) == 5
+    fast = [record.headers.get("WARC-Source-Range") for record in FastIterator(io.BytesIO(first))]
+    assert fast[1:] == [span for _, span in fields]
+    rows = [(source / name / f"{name}-00000.tsv").read_text().splitlines()[1:] for name in ("told", "plain")]
+    assert [row.split("\t")[:6] for row in rows[0]] == [row.split("\t")[:6] for row in rows[1]]
+    pywb: list[str | Path] = [
+        Path(sys.executable).with_name("cdx-indexer"), "-j", source / "told/told-00000.warc.gz"
+    ]  # fmt: skip
+    assert subprocess.run(pywb, capture_output=True, check=True).stdout.count(b'"filename": "told-') == 3
+
+
+def test_the_first_source_of_a_record_stays(kinds_of_archives: Path, run_cdxmill: RunCdxmill) -> None:
+    source = kinds_of_archives
+    call = ("copy", "-q", "--source-headers", "-o")
+    assert run_cdxmill(*call, source / "a", "--archives", source, source / "a.cdxj").returncode == 0
+    again = (source / "b", "--archives", source / "a", source / "a/a-00000.cdxj")
+    assert run_cdxmill(*call, *again).returncode == 0
+    found = [sources((source / name / f"{name}-00000.warc.gz").read_bytes()) for name in "ab"]
+    assert found[0] == found[1]
+    assert run_cdxmill(*call, source / "x", "--keep-arc", source / "a.cdxj").returncode == 2
+
+
+def sources(data: bytes) -> list[tuple[str, str]]:
+    """The source of each record but the first, read by warcio."""
+    found = []
+    for record in ArchiveIterator(io.BytesIO(data)):
+        get = record.rec_headers.get_header
+        found.append((get("WARC-Source-URI"), get("WARC-Source-Range")))
+    assert found[0] == (None, None)
+    return found[1:]
