@@ -24,7 +24,7 @@ _BEGUN = 1 << 12
 
 
 def spread_pages(pages: int, parts: int) -> list[int]:
-    """Pages of a text of so many pages, in order: between `parts` equal parts, and 1, 4, 16 ... pages from both ends.
+    """Some of the `pages` pages of a text, in order: between `parts` equal parts, and 1, 4, 16 ... pages from both ends.
 
     Of two sorted texts in one file, one after the other, at least one page of each is among them, however small one of the
     two is.
