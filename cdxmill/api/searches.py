@@ -28,8 +28,8 @@ from cdxmill.options.option import AnyPath, optional_path, text_list
 from cdxmill.options.queries import Query, Question
 from cdxmill.options.records import Copying, Getting
 from cdxmill.running.failures import Failures
-from cdxmill.search.lookup import lookup_many as lookup_many_lines
-from cdxmill.search.lookup import open_searched
+from cdxmill.search.lookup import is_one_cluster, open_searched
+from cdxmill.search.many import Answer
 from cdxmill.search.query import BlockSource, OpenCluster, PreparedQuery, query_of
 from cdxmill.stages.records.decode_payload import decode_payload
 from cdxmill.stages.records.fetch_record import FetchedRecord
@@ -76,18 +76,23 @@ class CopyCall(Copying):
 def lookup(asked: LookupCall) -> Iterator[Capture]:
     """Yield the captures of `url` in `cluster` as dictionaries with the field names of pywb's CDX server.
 
-    `cluster` is the directory or URL of a ZipNum cluster, or of its index file. `url` is a URL, a prefix
-    (`example.com/*`) or a domain (`*.example.com`). All values are text. Raises UsageError if the question is
+    `cluster` is what the command takes: the directory or URL of a ZipNum cluster, a CDX file, a crawl by name, or several
+    with commas between them. `url` is a URL, a prefix (`example.com/*`) or a domain (`*.example.com`). All values are text. Raises UsageError if the question is
     invalid or there is no cluster, InputError if the cluster cannot be read or is corrupt.
     """
     query = PreparedQuery(query_of(asked))
     keys = query.keys(asked.url)
-    return _lookup(os.fspath(asked.cluster), query, keys)
+    return _lookup(os.fspath(asked.cluster), query, keys, asked.url)
 
 
-def _lookup(cluster: str, query: PreparedQuery, keys: KeyRange) -> Iterator[Capture]:
-    with Cluster(cluster) as opened:
-        for lines in opened._answer(query, keys):
+def _lookup(cluster: str, query: PreparedQuery, keys: KeyRange, url: str) -> Iterator[Capture]:
+    if is_one_cluster(cluster):
+        with Cluster(cluster) as opened:
+            for lines in opened._answer(query, keys):
+                yield from _captures_of(cluster, lines)
+        return
+    for answer in _answers(cluster, [url], query.query):
+        for lines in answer.lists:
             yield from _captures_of(cluster, lines)
 
 
@@ -114,10 +119,18 @@ def lookup_many(asked: LookupManyCall) -> Iterator[tuple[str, list[Capture]]]:
 
 
 def _lookup_many(cluster: str, urls: Iterable[str], query: Query) -> Iterator[tuple[str, list[Capture]]]:
-    for answer in lookup_many_lines(cluster, urls, query):
+    for answer in _answers(cluster, urls, query):
+        yield answer.url, [capture for lines in answer.lists for capture in _captures_of(cluster, lines)]
+
+
+def _answers(cluster: str, urls: Iterable[str], query: Query) -> Iterator[Answer]:
+    """The answers for `urls`. Raises UsageError for the first URL that is invalid."""
+    from cdxmill.search.several import lookup_named  # slow to import
+
+    for answer in lookup_named(cluster, urls, query):
         if answer.error is not None:
             raise answer.error
-        yield answer.url, [capture for lines in answer.lists for capture in _captures_of(cluster, lines)]
+        yield answer
 
 
 class Cluster:

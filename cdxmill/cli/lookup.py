@@ -14,7 +14,6 @@ from cdxmill.options.queries import Query
 
 if TYPE_CHECKING:
     from cdxmill.formats.lines.lookup_query import KeyRange
-    from cdxmill.search.many import Answer
     from cdxmill.search.query import Estimate, OpenCluster, Pages, PreparedQuery
 
     _Size = int | Pages | Estimate
@@ -102,10 +101,11 @@ def _print_lines(arguments: LookupArguments, urls: Iterable[str], out: BinaryIO)
 
 
 def _print_lines_of_many(arguments: LookupArguments, urls: Iterable[str], out: BinaryIO) -> bool:
+    from cdxmill.search.several import lookup_named
     from cdxmill.stages.lines.line_lists import text_of
 
     skipped = _Skipped()
-    for answer in _answers(arguments, urls, skipped):
+    for answer in lookup_named(arguments.cluster, urls, arguments, skipped):
         if answer.error is not None:
             if arguments.url is not None:
                 raise answer.error
@@ -122,17 +122,6 @@ def _is_one_cluster(arguments: LookupArguments) -> bool:
     from cdxmill.search.lookup import is_one_cluster
 
     return is_one_cluster(arguments.cluster)
-
-
-def _answers(arguments: LookupArguments, urls: Iterable[str], skipped: _Skipped) -> Iterator[Answer]:
-    from cdxmill.search.lookup import lookup_many
-    from cdxmill.search.several import lookup_in_sources
-    from cdxmill.search.sources import find_sources
-
-    if _is_one_cluster(arguments):
-        return lookup_many(arguments.cluster, urls, arguments, skipped)
-    sources = find_sources(arguments.cluster, None)
-    return lookup_in_sources(sources, list(urls), arguments, skipped)
 
 
 class _Skipped:

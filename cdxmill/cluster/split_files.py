@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.split_points import format_sequence_file, format_text, parse
+from cdxmill.inputs.pipes import unpiped
 from cdxmill.storage.location import Location, PathOrUrl, locate
 
 SPLITS = ("splits.txt", "splits.seq")
@@ -49,9 +50,10 @@ def _names(path: PathOrUrl, kind: str) -> tuple[str, str]:
 
 
 def read_splits(path: PathOrUrl) -> list[bytes]:
-    """The split points in a text file or SequenceFile, at a path or URL. Raises UsageError."""
+    """The split points in a text file or SequenceFile, at a path or URL, or in a pipe. Raises UsageError, StoppedError."""
     try:
-        return parse(locate(path).read_bytes())
+        with unpiped(str(path)) as place:
+            return parse(place.read_bytes())
     except InputError as error:
         raise UsageError(str(error)) from None
     except ValueError as error:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from itertools import chain
 from typing import NamedTuple
 
 from cdxmill.capture import Headers
 from cdxmill.cluster.archive_index import ArchivePlaces, archives_of
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.lines.capture_fields import RecordLocation, record_location, timestamp_of_line
+from cdxmill.formats.lines.capture_fields import ABSENT, RecordLocation, record_location, timestamp_of_line
 from cdxmill.formats.lines.timestamp import timestamp_of
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.messages import say
@@ -19,8 +20,8 @@ from cdxmill.options.queries import Query
 from cdxmill.options.records import Getting
 from cdxmill.search.lookup import is_one_cluster, lookup
 from cdxmill.search.originals import first_original, query_for, reference_in
-from cdxmill.search.sources import Source, find_sources
-from cdxmill.stages.lines.choose_lines import seconds
+from cdxmill.search.several import open_several, source_of
+from cdxmill.search.sources import find_sources
 from cdxmill.stages.records.decode_payload import PayloadError, decode_payload
 from cdxmill.stages.records.fetch_record import FetchedRecord, NoRecord
 from cdxmill.stages.records.record_parts import record_parts
@@ -92,44 +93,44 @@ def _found(asked: Getting) -> tuple[RecordLocation, str, ArchivePlaces]:
     if is_one_cluster(cluster):
         return find_capture(cluster, url, timestamp), cluster, archives_of(locate(cluster), archives)
     sources = find_sources(cluster, archives)
-    if any(source.has_lines or source.is_tree for source in sources):
-        raise UsageError(f"{cluster}: get needs clusters or crawls; to use index lines, copy their captures")
-    found = [
-        (find_capture(source.cluster, url, timestamp), source) for source in sources if _has(source, url)
-    ]
-    if not found:
+    if any(source.is_pipe or source.is_tree for source in sources):
+        raise UsageError(
+            f"{cluster}: get needs clusters, crawls or CDX files; use copy for other index lines"
+        )
+    with open_several(sources, _query(timestamp), with_crawl=False) as several:
+        line = _chosen(chain.from_iterable(several.lists(url)), timestamp)
+    if line is None:
         raise InputError(cluster, f"has no capture of {url}")
-    location, source = min(found, key=lambda one: _distance(one[0].timestamp, timestamp))
+    source = sources[source_of(line)]
+    location = _location(source.cluster, line)
     if source.crawl:
         say(f"{source.crawl}: {location.url} {location.timestamp}")
     return location, source.cluster, source.places
 
 
-def _has(source: Source, url: str) -> bool:
-    return next(lookup(source.cluster, url, Query(match_type="exact", limit=1)), None) is not None
-
-
-def _distance(found: str, wanted: str | None) -> float:
-    """How far a timestamp is from the wanted one, in seconds; without one, newer ones are nearer."""
-    date = timestamp_of(found[:14].encode("utf-8", "replace"))
-    if date is None:
-        return float("inf")
-    return -seconds(date.decode()) if wanted is None else abs(seconds(date.decode()) - seconds(wanted))
-
-
 def find_capture(cluster: str, url: str, timestamp: str | None) -> RecordLocation:
     """The index line of the capture nearest to `timestamp`, or of the newest one. Raises InputError if there is none.
 
-    A capture whose timestamp is not a date is found only if there is no other.
+    A capture whose timestamp is not a date is found only if there is no other, or if `timestamp` is `-`.
     """
-    if timestamp is not None:
-        query = Query(match_type="exact", sort="closest", closest=timestamp, limit=1)
-        line = next(lookup(cluster, url, query), None)
-    else:
-        line = _newest(lookup(cluster, url, Query(match_type="exact", sort="newest")))
+    line = _chosen(lookup(cluster, url, _query(timestamp)), timestamp)
     if line is None:
         raise InputError(cluster, f"has no capture of {url}")
     return _location(cluster, line)
+
+
+def _query(timestamp: str | None) -> Query:
+    """The query whose answer has the wanted capture first, or its lines in any order if it has no date."""
+    if timestamp is None or timestamp == ABSENT:
+        return Query(match_type="exact", sort="newest")
+    return Query(match_type="exact", sort="closest", closest=timestamp, limit=1)
+
+
+def _chosen(lines: Iterator[bytes], timestamp: str | None) -> bytes | None:
+    """The wanted one of the lines of `_query`."""
+    if timestamp == ABSENT:
+        return next((line for line in lines if timestamp_of_line(line) == ABSENT.encode()), None)
+    return _newest(lines) if timestamp is None else next(lines, None)
 
 
 def _newest(latest_first: Iterator[bytes]) -> bytes | None:

@@ -102,7 +102,7 @@ class Getting(Options):
     url: str | None = argument("URL", "URL of the capture.", default=None, kw_only=False)
     timestamp: str | None = argument(
         "TIMESTAMP",
-        "Get the capture closest to this time, 4 to 14 digits. Default: the newest.",
+        "Get the capture closest to this time, 4 to 14 digits; -: one without a time. Default: the newest.",
         default=None,
         kw_only=False,
     )

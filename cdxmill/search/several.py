@@ -17,7 +17,7 @@ from typing import ClassVar
 from cdxmill.errors import CorruptError, UsageError
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.queries import Query
-from cdxmill.search.lookup import Skip
+from cdxmill.search.lookup import Skip, is_one_cluster, lookup_many
 from cdxmill.search.many import Answer, Lists
 from cdxmill.search.query import (
     CRAWL,
@@ -30,7 +30,7 @@ from cdxmill.search.query import (
     estimate,
     no_page,
 )
-from cdxmill.search.sources import LineSource, SearchedCluster, Source, open_source
+from cdxmill.search.sources import LineSource, SearchedCluster, Source, find_sources, open_source
 from cdxmill.stages.lines.merge_lines import merge_lines
 from cdxmill.stages.zipnum.find_lines import wanted_blocks
 
@@ -94,10 +94,14 @@ class SeveralSources:
         first = self._opened[0]
         if len(self._opened) == 1 and isinstance(first, SearchedCluster) and CRAWL not in self._asked.read:
             return self._asked.count(first.opened, self._asked.keys(url))
-        (answer,) = self.answers([url])
-        if answer.error is not None:
-            raise answer.error
-        return sum(map(len, answer.lists))
+        return sum(map(len, self.lists(url)))
+
+    def lists(self, url: str) -> Iterator[list[bytes]]:
+        """The lines of the answer for one URL. Raises as `answers`."""
+        for answer in self.answers([url]):
+            if answer.error is not None:
+                raise answer.error
+            yield from answer.lists
 
     def estimate(self, url: str) -> Estimate:
         """The estimated number of lines of a URL. Lines of files and prefix B-trees are counted. Raises as `answers`.
@@ -123,9 +127,7 @@ class SeveralSources:
         """The number of pages of a URL. Raises UsageError for a prefix B-tree, which has none."""
         keys, size = self._asked.keys(url), self._asked.query.page_size
         blocks = sum(count_blocks(one.reader.index, keys.low, keys.high) for one in self._clusters())
-        if blocks <= len(self._opened) and not any(
-            map(any, (one.lists for one in next(self._together([url]))))
-        ):
+        if blocks <= len(self._opened) and not any(self.lists(url)):
             blocks = 0  # as in pywb, which reads a single block
         return Pages(-(-blocks // size), size, blocks)
 
@@ -229,3 +231,10 @@ def lookup_in_sources(
     """
     with open_several(sources, query, skip) as several:
         yield from several.answers(urls)
+
+
+def lookup_named(named: str, urls: Iterable[str], query: Query, skip: Skip | None = None) -> Iterator[Answer]:
+    """The answers for `urls` in what the user named: one cluster or CDX file, or several sources. Raises as `lookup`."""
+    if is_one_cluster(named):
+        return lookup_many(named, urls, query, skip)
+    return lookup_in_sources(find_sources(named, None), list(urls), query, skip)

@@ -47,6 +47,8 @@ def test_lookups_are_those_of_the_command(pywb_warcs: Path, tmp_path: Path, run_
         lists = list(cluster.lines("*.iana.org", filter="!=status:200", to="20140126200706"))
         assert [line for lines in lists for line in lines] == done.stdout.splitlines()
         assert cluster.count("*.iana.org", filter="!=status:200", to="20140126200706") == sum(map(len, lists))
+    both = f"{tmp_path}/C,{tmp_path}/C"
+    assert list(cdxmill.lookup(both, "*.iana.org")) == list(cdxmill.lookup(tmp_path / "C", "*.iana.org"))
     found = list(
         cdxmill.lookup(tmp_path / "C", "*.iana.org", filter=iter(["!=status:200"]), to="20140126200706")
     )

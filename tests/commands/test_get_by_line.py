@@ -116,6 +116,11 @@ def test_timestamps_of_other_tools_are_no_reason_to_stop(
     cluster = cluster_of(tmp_path, odd, good)
     for wanted in ("2021", "20210101000000", None):
         assert find_capture(cluster, "http://a.com/", wanted).filename == "good"
+    if timestamp == "-":
+        assert find_capture(cluster, "http://a.com/", "-").filename == "odd"
+    else:
+        with pytest.raises(InputError, match="has no capture"):
+            find_capture(cluster, "http://a.com/", "-")
     for options in (["--closest", "2021"], ["--sort", "reverse"], []):
         assert main(["lookup", cluster, "http://a.com/", *options]) == 0
         lines = capfd.readouterr().out.encode().splitlines()

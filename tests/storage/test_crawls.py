@@ -81,6 +81,14 @@ def test_several_crawls_are_searched_at_once_in_one_order(web: RangeServer, run:
     assert stdout.decode().splitlines() == ["timestamp,crawl", *(",".join(one) for one in dates)]
     status, stdout, _ = run("lookup", "CC-MAIN-*", "example.com/*", "--sort", "reverse", "--limit", "2")
     assert [row["crawl"] for row in rows_of(stdout)] == ["CC-MAIN-2024-22", "CC-MAIN-2024-10"]
+    assert run("lookup", "CC-MAIN-*", "http://example.com/1", "--count")[1] == b"3\n"
+    assert (
+        json.loads(run("lookup", "CC-MAIN-*", "http://example.com/1", "--show-num-pages")[1])["blocks"] == 3
+    )
+    _, stdout, _ = run(
+        "lookup", "CC-MAIN-*", "*", "--filter", "=crawl:CC-MAIN-2024-10", "--collapse", "crawl"
+    )
+    assert [row["crawl"] for row in rows_of(stdout)] == ["CC-MAIN-2024-10"]
 
 
 def test_the_list_of_crawls_is_fetched_once_a_day(web: RangeServer, run: Run) -> None:

@@ -33,6 +33,7 @@ from cdxmill.cluster.archive_index import ArchivePlaces
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, MANIFEST
 from cdxmill.inputs.cdx_files import find_cdx_files
+from cdxmill.inputs.pipes import Pipes
 from cdxmill.messages import count, human_bytes
 from cdxmill.options.clusters import Verifying
 from cdxmill.options.option import optional_path, required_paths
@@ -76,7 +77,12 @@ def verify(asked: Verifying, failures: Failures) -> Verified:
 
     Raises UsageError if there is no cluster, InputError if nothing of it can be read.
     """
-    inputs = None if asked.against is None else find_cdx_files(required_paths(asked.against), failures)
+    with Pipes(failures, quiet=asked.quiet) as pipes:
+        against = None if asked.against is None else required_paths(asked.against)
+        return _verify(asked, failures, against and find_cdx_files(against, failures, pipes))
+
+
+def _verify(asked: Verifying, failures: Failures, inputs: list[str] | None) -> Verified:
     run = VerifyRun(asked.processes, failures, asked.quiet)
     files = ClusterFiles(locate(os.fspath(asked.cluster)), asked.shard_index_loc)
     archives = _archives_of(files, asked)
