@@ -107,6 +107,25 @@ def test_an_index_without_shards_has_the_locations_of_the_source(
     assert run_cdxmill("lookup", target, "http://host003.com/*").stdout == wanted
 
 
+@pytest.mark.parametrize(
+    "name", ["cluster.loc", "cluster.summary", "archives.tsv", "splits.txt", "splits.seq"]
+)
+def test_a_file_beside_which_there_is_no_cluster_is_not_overwritten(
+    name: str, cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    target = tmp_path / "D"
+    target.mkdir()
+    (target / name).write_bytes(b"mine")
+    for more in ([], ["--replace"], ["--index-only"]):
+        done = run_cdxmill("publish", "-q", *more, cluster, target)
+        assert done.returncode == 2
+        assert f"D: has {name}, and no cluster.json says of which cluster it is".encode() in done.stderr
+        assert {path.name: path.read_bytes() for path in target.iterdir()} == {name: b"mine"}
+    if name.startswith("splits"):
+        shutil.copy(cluster / name, target)
+        assert run_cdxmill("publish", "-q", cluster, target).returncode == 0
+
+
 def test_an_index_is_not_written_beside_other_shards(
     cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:

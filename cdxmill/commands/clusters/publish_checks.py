@@ -10,11 +10,13 @@ from typing import NamedTuple
 
 from cdxmill.cluster.find import INDEXES
 from cdxmill.cluster.output import REPLACE, check_replaceable, place_of
+from cdxmill.cluster.split_files import SPLITS
 from cdxmill.cluster.write import COPIED, NUMBERED, fault_of, read_manifest
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.manifest import Manifest
 from cdxmill.formats.clusters.zipnum import (
     ARCHIVES,
+    LOCATIONS,
     MANIFEST,
     SHARD,
     BlockRef,
@@ -166,7 +168,9 @@ class PublishTarget:
                     f"{self.target}: has {other} of another cluster; use --replace, or choose another directory"
                 )
             return Way.THERE
-        foreign = [name for name in self.found if NUMBERED.fullmatch(name) or name in (*INDEXES, ARCHIVES)]
+        written = (*INDEXES, LOCATIONS, ARCHIVES)
+        foreign = [name for name in self.found if NUMBERED.fullmatch(name) or name in written]
+        foreign += [name for name in SPLITS if name in self.found and not self._is_copy(source, name)]
         if foreign:
             raise UsageError(
                 f"{self.target}: has {min(foreign)}, and no {MANIFEST} says of which cluster it is;"
@@ -184,6 +188,11 @@ class PublishTarget:
 
     def _manifest_of(self, source: Location) -> bytes | None:
         return (source / MANIFEST).read_bytes() if MANIFEST in source.entries() else None
+
+    def _is_copy(self, source: Location, name: str) -> bool:
+        """Whether a file is that of the source, or would not be written."""
+        path = source / name
+        return not path.exists() or path.read_bytes() == (self.target / name).read_bytes()
 
     def _unlike(self, shards: Sequence[Shard]) -> list[str]:
         """Shards that were copied, and are not shards of this cluster."""
