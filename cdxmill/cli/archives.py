@@ -45,6 +45,7 @@ def index(arguments: Indexing, failures: Failures) -> str:
     from cdxmill.inputs.archives import find_archives
     from cdxmill.inputs.pipes import Pipes
     from cdxmill.outputs.existing import rule_of
+    from cdxmill.outputs.gone import note_of_gone, outputs_of_gone
     from cdxmill.outputs.names import is_one_file, output_names
 
     options, output = index_options(arguments, rule_of(arguments)), str(arguments.output)
@@ -66,7 +67,10 @@ def index(arguments: Indexing, failures: Failures) -> str:
             with standard_output() as out:
                 summary = index_to_stream(archives, out, options, failures)
         else:
-            summary = index_to_directory(output_names(archives), output, options, failures)
+            names = output_names(archives)
+            summary = index_to_directory(names, output, options, failures)
+            if gone := outputs_of_gone(output, set(names.values())):
+                failures.note(note_of_gone(output, gone))
     listed = "" if is_file or output == "-" else output
     step = _next_step(output, is_file=is_file) if summary.captures and not arguments.quiet else ""
     return "\n".join(filter(None, (summary.report(failures, listed), step)))

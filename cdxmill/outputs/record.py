@@ -133,6 +133,10 @@ class OutputRecord:
             if row := _row_of(parse_row(line)):  # a killed run may have left half a row
                 self._rows[row.output].append(row)
 
+    def last_rows(self) -> list[OutputRow]:
+        """The last row of each output, whether it exists or not."""
+        return [rows[-1] for rows in self._rows.values()]
+
     def made_from(self, output: Location) -> OutputRow | None:
         """The row of an output. None if it is absent or empty, or if it is not as cdxmill wrote it.
 

@@ -176,3 +176,29 @@ def test_a_row_of_a_killed_run_does_not_claim_the_output_of_another_archive(dire
     assert index("a.warc.gz") == 0
     assert index("a.warc.gz", "b.warc.gz") == 0
     assert index("a.warc.gz", "b.warc.gz") == 0, "the row after half a row is read"
+
+
+def test_indexes_of_archives_that_are_gone_are_named_and_stay(
+    directory: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    Path("c").mkdir()
+    for name in ("c/c.warc.gz", "c/d.warc.gz"):
+        shutil.copyfile("a.warc.gz", name)
+    assert index("c", "a.warc.gz", "b.warc.gz") == 0
+    assert index("b.warc.gz") == 0
+    assert "gone" not in errors(capfd)  # the others are not named, but they exist
+    shutil.move("c/c.warc.gz", "c.warc.gz")
+    Path("a.warc.gz").unlink()
+    assert index("b.warc.gz", "c.warc.gz", "--replace") == 0
+    assert (
+        "out: note: 1 index is of an archive that is gone (a.cdx.gz); delete what zipnum should not read\n"
+        in errors(capfd)
+    )
+    shutil.rmtree("c")
+    assert index("b.warc.gz") == 0
+    assert "out: note: 2 indexes are of archives that are gone (a.cdx.gz, d.cdx.gz)" in errors(capfd)
+    assert {path.name for path in Path("out").glob("*.gz")} == {f"{name}.cdx.gz" for name in "abcd"}
+    Path("out/a.cdx.gz").unlink()
+    Path("out/d.cdx.gz").unlink()
+    assert index("b.warc.gz") == 0
+    assert "gone" not in errors(capfd)
