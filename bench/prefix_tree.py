@@ -29,9 +29,9 @@ from bench.lookup import build as build_cluster
 from bench.lookup import urls_of
 from cdxmill.api.prefix_indexes import PrefixIndex
 from cdxmill.formats.lines.surt import surt
-from cdxmill.formats.tree.prefix_btree import HEADER, parse_index_block
+from cdxmill.formats.tree.prefix_btree import parse_index_block
 from cdxmill.search.lookup import lookup
-from cdxmill.search.prefix_index import find_captures, open_prefix_index, prefix_range
+from cdxmill.search.prefix_index import key_ranges, open_prefix_index, prefix_range
 
 CDXMILL = str(Path(sys.executable).parent / "cdxmill")
 LOOP = """
@@ -128,7 +128,7 @@ def print_shape(tree: Path, keys: list[bytes]) -> None:
         header = index.tree.header
         size, total, count = 0.0, 0, 0
         for number in range(header.index_blocks):
-            file.seek(HEADER + number * header.block_size)
+            file.seek(header.offset(number))
             prefixes = parse_index_block(file.read(header.block_size)).prefixes
             total, count = total + sum(map(len, prefixes)), count + len(prefixes)
         size = sum(map(len, keys)) / len(keys) + 1 + index.layout.size
@@ -225,11 +225,12 @@ def build_captures(cluster: Path, millions: int, rounds: int, work: Path) -> Non
 def compare(cluster: Path, quick: bool, latency: float, work: Path) -> None:
     """A cluster and a tree of the same lines."""
     tree = work / "cluster.tree"
-    side = Path(f"{tree}.archives.gz").stat().st_size
     shards = sum(path.stat().st_size for path in cluster.glob("cdx-*.gz"))
     index = (cluster / "cluster.idx").stat().st_size
     print(f"  ZipNum        {shards >> 20:6} MiB of shards, {index >> 10} KiB of cluster.idx")
-    print(f"  prefix B-tree {tree.stat().st_size >> 20:6} MiB, {side >> 10} KiB of archives.gz")
+    with open_prefix_index(tree) as opened:
+        side = len(opened.names.place)
+    print(f"  prefix B-tree {tree.stat().st_size >> 20:6} MiB, {side >> 10} KiB of archive names")
     urls = urls_of(cluster, 2000 if not quick else 50)
     local_turns(cluster, tree, urls)
     os.environ["CDXMILL_CACHE"] = "off"
@@ -241,7 +242,8 @@ def compare(cluster: Path, quick: bool, latency: float, work: Path) -> None:
 
 
 def captures(tree: str, url: str) -> int:
-    return sum(map(len, find_captures(tree, [url], match_type="exact", layout="capture")))
+    with open_prefix_index(tree) as index:
+        return sum(map(len, index.captures(key_ranges(url, index.layout, "exact"))))
 
 
 def local_turns(cluster: Path, tree: Path, urls: list[str]) -> None:

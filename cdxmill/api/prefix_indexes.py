@@ -23,9 +23,8 @@ Item = tuple[bytes, dict[str, int]]
 def build_prefix_index(asked: TreeBuilding) -> PrefixIndexResult:
     """Build a prefix B-tree from sorted CDX or CDXJ files, clusters, or files of keys and pointers.
 
-    For captures, the names of the archives are written to `output`.archives.gz. If an input is corrupt or not
-    sorted, InputError is raised and nothing is written. Raises UsageError for invalid arguments, StoppedError if the
-    output cannot be written.
+    If an input is corrupt or not sorted, InputError is raised and nothing is written. Raises UsageError for invalid
+    arguments, StoppedError if the output cannot be written.
     """
     failures = Failures(printed=False)
     done = build_tree(asked, failures)
@@ -35,7 +34,7 @@ def build_prefix_index(asked: TreeBuilding) -> PrefixIndexResult:
 class PrefixIndex:
     """A prefix B-tree at a path or URL that is opened once and asked many questions. Use it in a `with` statement.
 
-    `layout` are the fields of its pointers: capture, classic, or the layout that it was built with. Raises
+    `layout` are the fields of the pointers of a file of 2012, which does not say them; classic, unless given. Raises
     UsageError for invalid arguments, InputError if the file cannot be read or is corrupt.
     """
 

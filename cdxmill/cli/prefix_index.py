@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -21,8 +20,7 @@ def build(arguments: TreeBuilding, failures: Failures) -> str:
 
     INPUT is a sorted CDX or CDXJ file, a ZipNum cluster, or a file with a line for each key: key, tab, pointer. A
     pointer is a number for each field of the layout, or all its bytes in hexadecimal digits. Several inputs are
-    merged. For captures, FILE.archives.gz is written beside FILE; it has the names of the archives. For other
-    pointers, FILE.layout is written; it has the layout.
+    merged. FILE has the layout of the pointers and the names of the archives, too, unless the layout is classic.
 
     If an input is corrupt or not sorted, or a line cannot be stored, nothing is written.
 
@@ -67,12 +65,10 @@ def search(arguments: TreeSearchArguments) -> int:
         cdxmill prefix-index search all.tree '*.org' --filter =status:200 --limit 9
     """
     from cdxmill.cli.lookup import urls_of
-    from cdxmill.search.prefix_index import stored_layout
+    from cdxmill.search.prefix_index import open_prefix_index
     from cdxmill.search.tree_query import PreparedTreeQuery, search_tree
 
     queries = urls_of(arguments.query, arguments.input, "QUERY")
-    layout = stored_layout(arguments.file) if arguments.layout is None else arguments.layout
-    prepared = PreparedTreeQuery(replace(arguments, layout=layout))
     errors: list[UsageError] = []
 
     def report(error: UsageError) -> None:
@@ -80,10 +76,11 @@ def search(arguments: TreeSearchArguments) -> int:
         print_error(str(error))
 
     many = arguments.input is not None
-    with standard_output() as out:
+    with open_prefix_index(arguments.file, arguments.layout) as index, standard_output() as out:
+        prepared = PreparedTreeQuery(arguments, index.layout)
         if prepared.header is not None:
             out.write(prepared.header + b"\n")
-        for lines in search_tree(arguments.file, queries, prepared, report if many else None):
+        for lines in search_tree(index, queries, prepared, report if many else None):
             out.write(b"\n".join([*lines, b""]))
     return FAILED if errors else OK
 

@@ -1,8 +1,7 @@
-"""prefix-index build: sorted lines, or a cluster -> a prefix B-tree, and the file with the names of its archives."""
+"""prefix-index build: sorted lines, or a cluster -> a prefix B-tree, one file with all that a reader needs."""
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,8 +22,7 @@ from cdxmill.options.trees import TreeBuilding
 from cdxmill.outputs.names import check_inputs_stay, output_file
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
-from cdxmill.search.lookup import ARCHIVES, LAYOUT
-from cdxmill.search.prefix_index import parse_layout, side_file
+from cdxmill.search.prefix_index import parse_layout
 from cdxmill.search.query import OpenCluster, PreparedQuery
 from cdxmill.stages.lines.line_lists import distinct_captures
 from cdxmill.stages.lines.merge_lines import merge_lines
@@ -74,9 +72,9 @@ def build_tree(options: TreeBuilding, failures: Failures) -> TreeSummary:
     output = os.fspath(options.output)
     if output == STDIN:
         raise UsageError("-o needs a file: the start of a prefix B-tree is written last")
-    written = [output_file(output + ending, replace=options.replace) for ending in ("", ARCHIVES, LAYOUT)]
+    place = output_file(output, replace=options.replace)
     sources, paths = _open_all(required_paths(options.inputs), failures)
-    check_inputs_stay(written, map(locate, paths))
+    check_inputs_stay([place], map(locate, paths))
     with (
         Progress("prefix-index", 1, total_size(map(locate, paths)), options.quiet) as progress,
         scratch_files(output) as scratch,
@@ -84,7 +82,8 @@ def build_tree(options: TreeBuilding, failures: Failures) -> TreeSummary:
         failures.show_on(progress)
         work = _Work(sources, options)
         try:
-            writer = TreeWriter(options.block_size, work.layout.size, scratch)
+            layout = "" if work.layout.name == "classic" else work.layout.text
+            writer = TreeWriter(options.block_size, work.layout.size, scratch, layout)
         except ValueError as error:
             raise UsageError(f"--block-size: {error}") from None
         with _input_errors(work.label):
@@ -93,18 +92,12 @@ def build_tree(options: TreeBuilding, failures: Failures) -> TreeSummary:
                 progress.tick()
         if not writer.items:
             raise InputError(work.label, "has no lines for the index", "check the inputs")
-        return _write(writer, work, written[0])
+        return _write(writer, work, place)
 
 
 def _write(writer: TreeWriter, work: _Work, place: Location) -> TreeSummary:
-    beside, other, content = LAYOUT, ARCHIVES, f"{work.layout.text}\n".encode()
-    if work.is_capture:
-        beside, other, content = ARCHIVES, LAYOUT, gzip.compress(work.archives.text(), 6, mtime=0)
-    with side_file(place, beside).write_atomic() as file:
-        file.write(content)
     with place.write_atomic() as file:
-        size = writer.finish(file)
-    side_file(place, other).remove()  # of a tree that was replaced
+        size = writer.finish(file, list(work.archives))
     archives = len(work.archives)
     return TreeSummary(writer.items, archives, writer.blocks, writer.index_blocks, writer.levels + 1, size)
 

@@ -28,9 +28,6 @@ CDX_ENTRY(cdx_pointer_rows);   /* tasks/tree_items.py */
 CDX_ENTRY(cdx_outline_block);  /* prefix_tree/search_tree.py */
 CDX_ENTRY(cdx_elements_in);    /* pages/parse_page.py */
 
-/* Has to be called before cdx_capture_items. */
-void cdx_fill_crc_table(void);
-
 extern PyType_Spec cdx_merger_spec; /* lines/merge_lines.py */
 extern PyType_Spec cdx_tally_spec;  /* counting/tally.py */
 

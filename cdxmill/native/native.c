@@ -60,7 +60,6 @@ static int add_sources(PyObject *module)
 static int fill_module(PyObject *module)
 {
     cdx_state *state = PyModule_GetState(module);
-    cdx_fill_crc_table();
     int failed = take_classes(state) < 0 || add_type(module, &cdx_merger_spec, &state->merger_type) < 0 ||
                  add_type(module, &cdx_tally_spec, &state->tally_type) < 0 || add_sources(module) < 0;
     return failed ? -1 : 0;

@@ -5,45 +5,12 @@
 #include "module.h"
 
 enum {
-    CRC_STEP = 8,
     CDX_SPACES = 10,
     MOST_DIGITS = 20,
     LONGEST_NUMBER = 300,
-    TAIL = 1 + 4 + 3 * 8 + 2 + 4,
+    TAIL = 1 + 4 + 3 * 8 + 2,
     MOST_FIELDS = 256
 };
-
-static uint32_t crc_table[CRC_STEP][256]; /* the same in all interpreters */
-
-void cdx_fill_crc_table(void)
-{
-    for (uint32_t c = 0; c < 256; c++) {
-        uint32_t crc = c;
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
-        crc_table[0][c] = crc;
-    }
-    for (int step = 1; step < CRC_STEP; step++)
-        for (int c = 0; c < 256; c++)
-            crc_table[step][c] = crc_table[step - 1][c] >> 8 ^ crc_table[0][crc_table[step - 1][c] & 0xff];
-}
-
-/* CRC-32 as zlib has it. The bytes go eight at a time through as many tables: one at a time takes four times as long.
- */
-static uint32_t crc32_of(uint32_t crc, cdx_text text)
-{
-    const cdx_byte *at = text.at;
-    crc = ~crc;
-    for (; text.end - at >= CRC_STEP; at += CRC_STEP) {
-        crc ^= (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-        crc = crc_table[7][crc & 0xff] ^ crc_table[6][crc >> 8 & 0xff] ^ crc_table[5][crc >> 16 & 0xff] ^
-              crc_table[4][crc >> 24] ^ crc_table[3][at[4]] ^ crc_table[2][at[5]] ^ crc_table[1][at[6]] ^
-              crc_table[0][at[7]];
-    }
-    for (; at < text.end; at++)
-        crc = crc >> 8 ^ crc_table[0][(crc ^ *at) & 0xff];
-    return ~crc;
-}
 
 /* The fields of a capture, as they are in its line. `status` may have no bytes. */
 typedef struct {
@@ -141,7 +108,7 @@ static cdx_byte *put(cdx_byte *to, uint64_t value, int size)
     return to;
 }
 
-/* The pointer of a capture after a NUL, without the number and check of its archive; 0 if a value is unusual. */
+/* The pointer of a capture after a NUL, without the number of its archive; 0 if a value is unusual. */
 static int start_tail(const Located *found, cdx_byte *tail)
 {
     uint64_t offset, length, timestamp, status = 0;
@@ -181,8 +148,6 @@ static int add_item(cdx_text line, PyObject *archives, PyObject *keys, PyObject 
     if (PyErr_Occurred())
         return -1;
     put(tail + 1, value, 4);
-    uint32_t check = crc32_of((uint32_t)(value >> 32), found.key);
-    put(tail + TAIL - 4, crc32_of(check, (cdx_text){tail, tail + TAIL - 4}), 4);
     return append_item(found.key, (cdx_text){tail, tail + TAIL}, keys, tails);
 }
 

@@ -19,7 +19,7 @@ class TreeQuery(CaptureFilters):
     )
     layout: str | None = option(
         "--layout LAYOUT",
-        "Fields of a pointer, as in prefix-index build. Default: those in FILE.layout, else capture.",
+        "Fields of a pointer, as in prefix-index build, for a file of 2012, which does not say them. Default: classic.",
         default=None,
     )
     keys: str | None = option(

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from cdxmill.cluster.find import Rule, is_crawl, is_index_file
 from cdxmill.cluster.reader import open_cluster
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.cdx_lines import CDX_NAME
 from cdxmill.formats.lines.lookup_query import KeyRange
+from cdxmill.formats.tree.tree_header import MAGIC
 from cdxmill.options.queries import Query
 from cdxmill.search.many import Answer, answer_many
 from cdxmill.search.query import OpenCluster, PreparedQuery
 from cdxmill.storage.location import Location, PathOrUrl, locate
+from cdxmill.storage.reading import first_bytes
 
 Skip = Callable[[InputError], None]
 STDIN = "-"
-LAYOUT = ".layout"
-"""The ending of the file beside a prefix B-tree with its layout, unless that is `capture`."""
-ARCHIVES = ".archives.gz"
-"""Ending of the side file of a prefix B-tree: the names of the archives, one per line, gzipped."""
 _TREE = ".tree"
 
 
@@ -91,12 +90,13 @@ def is_cdx_file(place: Location) -> bool:
 
 
 def is_prefix_index(path: str) -> bool:
-    """Whether a path or URL names a prefix B-tree: it ends in .tree, or a local file has a side file of one."""
+    """Whether a path or URL names a prefix B-tree: it ends in .tree, or it is a local file with the header of one."""
     place = locate(path)
-    if path.endswith(_TREE):
-        found = None if place.is_remote else place.status()
-        return found is None or not found.is_directory
-    return not place.is_remote and any(locate(f"{path}{ending}").exists() for ending in (ARCHIVES, LAYOUT))
+    if place.is_remote:
+        return path.endswith(_TREE)
+    if not Path(place.local).is_file():
+        return path.endswith(_TREE) and not place.exists()
+    return path.endswith(_TREE) or first_bytes(place, len(MAGIC)) == MAGIC
 
 
 def is_one_cluster(text: str) -> bool:

@@ -7,73 +7,84 @@ for lines in find_captures("index.tree", ["*.example.com"]):    # lists of CDXJ 
 
 from __future__ import annotations
 
-import re
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cached_property
 
 from cdxmill.cluster.reader import open_known
-from cdxmill.errors import AbsentError, CorruptError, InputError, RefusedError, UsageError
+from cdxmill.errors import CorruptError, UsageError
 from cdxmill.formats.lines.lookup_query import EVERYTHING, KeyRange, key_range
 from cdxmill.formats.tree.pointer_layout import (
-    CAPTURE,
-    MOST_NAMES,
+    CLASSIC,
     Layout,
     Pointer,
     capture_line,
     classic_key,
     classic_key_of_url,
     classic_line,
-    is_intact,
-    name_check,
 )
 from cdxmill.formats.tree.prefix_btree import Item
-from cdxmill.search.lookup import ARCHIVES, LAYOUT
-from cdxmill.stages.lines.cdx_text import read_content
-from cdxmill.stages.prefix_tree.search_tree import DamagedTreeError, TreeReader
-from cdxmill.stages.window import CHUNK, MemberError, Window
+from cdxmill.formats.tree.tree_header import Header
+from cdxmill.search.tree_names import NamesInTree
+from cdxmill.stages.prefix_tree.search_tree import HEAD, DamagedTreeError, TreeReader, read_header
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.reading import open_mapped
 
 KEYS = ("surt", "reversed", "plain")
 """Kinds of keys: `com,example)/a`, `com.example/a:http`, and any other."""
 _KEYS_OF = {"capture": "surt", "classic": "reversed"}
-_GROUP = re.compile(rb"(?:[^\n]*+\n){128}")
-_MOST_LAYOUT = 1 << 10
-"""Bytes of a layout."""
 _REBUILD = "build it again with cdxmill prefix-index build"
 
 
 class OpenTree:
     """An open prefix B-tree. Made by `open_prefix_index`."""
 
-    def __init__(self, place: Location, layout: Layout, files: ExitStack) -> None:
-        self.path, self.layout = str(place), layout
-        self._place, self._side = place, side_file(place, ARCHIVES)
-        self._named: dict[int, tuple[str, int]] = {}
-        """The names of archives, each with its check."""
+    def __init__(self, place: Location, layout: str | None, files: ExitStack) -> None:
+        self.path, self._hint = str(place), _REBUILD
+        size: int | None = None
         if place.is_remote:
-            read_at, size = files.enter_context(open_known(place)), None
+            read_at = files.enter_context(open_known(place))
         else:
             read_at, size = files.enter_context(open_mapped(place.local))
-        check = self._check_neighbor if layout.name == "capture" else None
         with self._damage():
-            self.tree = TreeReader(read_at, layout.size, size, check)
+            head = read_at(0, HEAD)
+            header = read_header(head, read_at)
+            self.layout = self._layout_of(header, layout)
+            self.tree = TreeReader(read_at, header, self.layout.size, size, head if place.is_remote else b"")
+        self.names = NamesInTree(header, read_at, ahead=place.is_remote)
+        if place.is_remote and header.fingerprint:
+            self._use_cache(place, header)
+
+    def _layout_of(self, header: Header, asked: str | None) -> Layout:
+        """The layout in the header. A file of 2012 has none. Raises UsageError."""
+        if not header.layout:
+            found = parse_layout(asked or CLASSIC.text)
+            self._hint += f"; if its pointers are others than {found.text}, name them with --layout"
+            return found
+        found = parse_layout(header.layout)
+        if asked is not None and parse_layout(asked).text != found.text:
+            raise UsageError(f"{self.path}: its layout is {found.text}; leave --layout out")
+        return found
+
+    def _use_cache(self, place: Location, header: Header) -> None:
+        """Read the index and the names of archives through the cache."""
+        from cdxmill.storage.cache import cached_part  # network code
+
+        version, read_at, data = (
+            header.fingerprint.hex(),
+            self.tree.read_at,
+            header.offset(header.index_blocks),
+        )
+        self.tree.read_index = cached_part(place, version, read_at, range(header.start, data))
+        self.names.read_at = cached_part(place, version, read_at, self.names.place)
 
     def items(self, ranges: Iterable[KeyRange]) -> Iterator[list[Item]]:
-        """The items in key ranges: keys and pointers, in non-empty lists. Captures are checked. Raises InputError."""
-        is_capture = self.layout.name == "capture"
+        """The items in key ranges: keys and pointers, in non-empty lists. Raises InputError."""
         for low, high, _ in ranges:
             with self._damage():
-                for items in self.tree.scan(low, high):
-                    if is_capture:
-                        for item in items:
-                            self._check_item(item)
-                    yield items
+                yield from self.tree.scan(low, high)
 
     def pointers(self, key: bytes) -> list[bytes]:
-        """The pointers of one key, as it is stored. Captures are checked. Raises InputError."""
+        """The pointers of one key, as it is stored. Raises InputError."""
         found = self.items([KeyRange(key, key + b"\0", True)])
         return [pointer for items in found for _, pointer in items]
 
@@ -81,169 +92,46 @@ class OpenTree:
         """The items in key ranges as CDXJ lines, in lists. Raises UsageError if the layout has no captures."""
         make = self._line_maker()
         for items in self.items(ranges):
-            yield [make(item) for item in items]
+            yield make(items)
 
-    def _line_maker(self) -> Callable[[Item], bytes]:
+    def _line_maker(self) -> Callable[[list[Item]], list[bytes]]:
         unpack = self.layout.unpack
         if self.layout.name == "classic":
-            return lambda item: classic_line(item[0], unpack(item[1]))
+            return lambda items: [classic_line(key, unpack(pointer)) for key, pointer in items]
         if self.layout.name != "capture":
             hint = "use cdxmill prefix-index search"
             raise UsageError(f"{self.path}: the layout {self.layout.text!r} has no captures; {hint}")
 
-        def make(item: Item) -> bytes:
-            pointer = Pointer(*unpack(item[1]))
-            return capture_line(item[0], pointer, self.archive(pointer.archive))
+        def make(items: list[Item]) -> list[bytes]:
+            pointers = [Pointer(*unpack(pointer)) for _, pointer in items]
+            with self._damage():
+                names = self.names.of([pointer.archive for pointer in pointers])
+            parts = zip(items, pointers, names, strict=True)
+            return [capture_line(key, pointer, name) for (key, _), pointer, name in parts]
 
         return make
 
     def archive(self, number: int) -> str:
         """The name of an archive. Raises InputError."""
-        return self._archive(number)[0]
-
-    def _archive(self, number: int) -> tuple[str, int]:
-        """The name of an archive, and its check."""
-        known = self._named.get(number)
-        if known is None:
-            if number >= len(self._names):
-                raise CorruptError(
-                    self.path,
-                    f"archive {number} is not in {self._side}, which has {len(self._names)}",
-                    _REBUILD,
-                )
-            name = self._names.get(number).decode("utf-8", "surrogateescape")
-            known = self._named[number] = name, name_check(name)
-        return known
-
-    @cached_property
-    def _names(self) -> _Names:
-        """The names in the side file. Raises InputError if it is missing or corrupt."""
-        data = bytearray()
-        try:
-            with open_known(self._side) as read_at:
-                for piece in read_content(Window(read_at, CHUNK)):
-                    data += piece
-                    if len(data) > MOST_NAMES:
-                        reason = f"has more than {MOST_NAMES >> 20} MiB of names"
-                        raise CorruptError(str(self._side), reason, _REBUILD)
-        except AbsentError:
-            raise _without_side_file(self._place) from None
-        except RefusedError as error:
-            raise _with_refused_side_file(self._place, error) from None
-        except MemberError as error:
-            raise CorruptError(str(self._side), str(error), _REBUILD) from None
-        return _Names(data)
-
-    def _check_neighbor(self, item: Item) -> None:
-        """Check an item beside a range: if its key was changed, the range may miss it."""
-        if not self._place.is_remote or "_names" in self.__dict__:  # an empty answer needs no further request
-            self._check_item(item)
-
-    def _check_item(self, item: Item) -> None:
-        key, pointer = item
-        _, check = self._archive(int.from_bytes(pointer[:4], "little"))
-        if not is_intact(key, pointer, check):
-            reason = f"the item of {key[:80]!r} is corrupt, or {self._side} belongs to another file"
-            raise CorruptError(self.path, reason, _REBUILD)
+        with self._damage():
+            return self.names.of([number])[0]
 
     @contextmanager
     def _damage(self) -> Iterator[None]:
         try:
             yield
         except DamagedTreeError as error:
-            hint = f"{_REBUILD}; if its pointers are others than {self.layout.text}, name them with --layout"
-            if (
-                self._place.is_remote
-                and self.layout.name == "capture"
-                and (refused := _refused_layout(self._place))
-            ):
-                hint += f" ({refused})"
-            raise CorruptError(f"{self.path}@{error.offset}", str(error), hint) from None
-
-
-class _Names:
-    """The lines of a text, which stays whole: a list of the lines of a corrupt text could fill the memory."""
-
-    def __init__(self, text: bytearray) -> None:
-        self._text, self._count = text, text.count(b"\n")
-        self._groups = array("Q", [0])
-        self._groups.extend(found.end() for found in _GROUP.finditer(text))
-
-    def __len__(self) -> int:
-        return self._count
-
-    def get(self, number: int) -> bytes:
-        """A line. Requires: it exists."""
-        group, place = divmod(number, 128)
-        stop = self._groups[group + 1] if group + 1 < len(self._groups) else len(self._text)
-        return bytes(self._text[self._groups[group] : stop].split(b"\n")[place])
+            raise CorruptError(f"{self.path}@{error.offset}", str(error), self._hint) from None
 
 
 @contextmanager
 def open_prefix_index(path: PathOrUrl, layout: str | None = None) -> Iterator[OpenTree]:
-    """Open the prefix B-tree at a path or URL. Unless it is named, the layout of its pointers is `stored_layout`.
+    """Open the prefix B-tree at a path or URL. `layout` is that of a file of 2012, by default `classic`.
 
-    Raises UsageError for an invalid layout, InputError if the file or its side file is missing or corrupt.
+    Raises UsageError if the layout is invalid or another one, InputError if the file is missing or corrupt.
     """
-    place = locate(path)
-    fields = parse_layout(stored_layout(place) if layout is None else layout)
-    has_names = place.is_remote or not place.exists() or side_file(place, ARCHIVES).exists()
-    if fields.name == "capture" and not has_names:
-        raise _without_side_file(place)
     with ExitStack() as files:
-        yield OpenTree(place, fields, files)
-
-
-def side_file(place: Location, ending: str) -> Location:
-    """The file beside a prefix B-tree with this ending."""
-    return locate(f"{place}{ending}")
-
-
-def stored_layout(path: PathOrUrl) -> str:
-    """The layout in the file beside a prefix B-tree; `capture` if there is none. A remote file costs one request.
-
-    A remote file that is refused is taken as missing: S3 without the right to list answers so for both.
-    Raises InputError if the server gives no answer.
-    """
-    place = locate(path)
-    try:
-        return _read_layout(place)
-    except AbsentError:
-        return CAPTURE.text
-    except RefusedError:
-        if not place.is_remote:
-            raise
-        return CAPTURE.text
-
-
-def _read_layout(place: Location) -> str:
-    with open_known(side_file(place, LAYOUT)) as read_at:
-        return read_at(0, _MOST_LAYOUT).decode("utf-8", "replace").strip()
-
-
-def _refused_layout(place: Location) -> str:
-    """What to say if the layout was refused; "" if it was not."""
-    try:
-        _read_layout(place)
-    except RefusedError as error:
-        return f"{error.path} {error.reason}, so it was taken as missing"
-    except InputError:
-        pass
-    return ""
-
-
-def _without_side_file(place: Location) -> InputError:
-    reason = f"{place}{ARCHIVES}, which has the names of its archives, is missing"
-    hint = f"copy it, too; of an index of 2012, the file {place}{LAYOUT} must have the word classic"
-    return AbsentError(str(place), reason, hint)
-
-
-def _with_refused_side_file(place: Location, error: RefusedError) -> InputError:
-    reason = f"{place}{ARCHIVES}, which has the names of its archives, {error.reason}"
-    hint = error.hint
-    if place.is_remote:
-        hint = "check the access rights and that it exists: S3 without the right to list answers so for a missing file, too"
-    return RefusedError(str(place), reason, hint)
+        yield OpenTree(locate(path), layout, files)
 
 
 def parse_layout(text: str) -> Layout:
@@ -332,16 +220,3 @@ def resumed(ranges: Sequence[KeyRange], key: bytes) -> list[KeyRange]:
     """
     later = (KeyRange(max(low, key), high) for low, high, _ in ranges)
     return [found for found in later if found.low < found.high]
-
-
-def find_captures(
-    path: PathOrUrl, queries: Iterable[str], *, layout: str | None = None, match_type: str | None = None
-) -> Iterator[list[bytes]]:
-    """The captures of queries in the prefix B-tree at a path or URL: CDXJ lines with filename, offset and length, in lists.
-
-    The order is that of the queries, and by key within each. Queries are as in `lookup`: a URL, URL* or *.HOST.
-    Raises UsageError, InputError.
-    """
-    with open_prefix_index(path, layout) as index:
-        for query in queries:
-            yield from index.captures(key_ranges(query, index.layout, match_type))

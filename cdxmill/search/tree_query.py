@@ -11,9 +11,8 @@ from cdxmill.formats.tree.pointer_layout import Layout
 from cdxmill.formats.tree.prefix_btree import Item
 from cdxmill.options.option import text_list
 from cdxmill.options.trees import TreeQuery
-from cdxmill.search.prefix_index import OpenTree, key_ranges, open_prefix_index, parse_layout, resumed
+from cdxmill.search.prefix_index import OpenTree, key_ranges, resumed
 from cdxmill.stages.lines import choose_lines
-from cdxmill.storage.location import PathOrUrl
 
 _STORED = ("urlkey", "timestamp", "length", "offset", "filename")
 _FIELDS = {"capture": (*_STORED, "url", "status"), "classic": (*_STORED, "url")}
@@ -21,11 +20,10 @@ _FIELDS = {"capture": (*_STORED, "url", "status"), "classic": (*_STORED, "url")}
 
 
 class PreparedTreeQuery:
-    """A query that was checked, with its filters compiled. Raises UsageError."""
+    """A query that was checked, with its filters compiled, for a tree with this layout. Raises UsageError."""
 
-    def __init__(self, query: TreeQuery) -> None:
-        self.query = query
-        self.layout: Layout = parse_layout(query.layout or "capture")
+    def __init__(self, query: TreeQuery, layout: Layout) -> None:
+        self.query, self.layout = query, layout
         try:
             self._times = time_range(query.from_ts, query.to)
             filters = [parse_filter(text) for text in text_list(query.filter)]
@@ -89,28 +87,27 @@ def _invalid_of(path: str) -> choose_lines.Invalid:
 
 
 def search_tree(
-    path: PathOrUrl,
+    index: OpenTree,
     queries: Iterable[str],
     prepared: PreparedTreeQuery,
     invalid: Callable[[UsageError], None] | None = None,
 ) -> Iterator[list[bytes]]:
-    """The lines of queries in the prefix B-tree at a path or URL, in the order of the queries.
+    """The lines of queries in a prefix B-tree, in the order of the queries.
 
     With `invalid`, it is called for each invalid query, and the others are searched. Raises UsageError, InputError.
     """
     left = prepared.query.limit
-    with open_prefix_index(path, prepared.query.layout) as index:
-        for query in queries:
-            try:
-                ranges = prepared.ranges(query)
-            except UsageError as error:
-                if invalid is None:
-                    raise
-                invalid(error)
-                continue
-            for lines in prepared.lines(index, ranges):
-                chosen = lines if left is None else lines[:left]
-                if chosen:
-                    yield chosen
-                if left is not None and (left := left - len(chosen)) <= 0:
-                    return
+    for query in queries:
+        try:
+            ranges = prepared.ranges(query)
+        except UsageError as error:
+            if invalid is None:
+                raise
+            invalid(error)
+            continue
+        for lines in prepared.lines(index, ranges):
+            chosen = lines if left is None else lines[:left]
+            if chosen:
+                yield chosen
+            if left is not None and (left := left - len(chosen)) <= 0:
+                return

@@ -68,6 +68,20 @@ def cached_reads(url: PathOrUrl) -> Iterator[ReadAt]:
         yield ranges.read_at
 
 
+def cached_part(url: PathOrUrl, version: str, read_at: ReadAt, part: range) -> ReadAt:
+    """`read_at` for a part of an open file, through the cache: no request asks whether the file has changed.
+
+    `version` is a text that differs for each content of the file.
+    """
+    directory = _directory(locate(url).text, version)
+    pages = _Pages(
+        lambda offset, size: read_at(part.start + offset, size),
+        len(part),
+        None if directory is None else directory / str(part.start),
+    )
+    return lambda offset, size: pages.read_at(offset - part.start, size)
+
+
 def read_recent(url: str, seconds: float) -> bytes:
     """The content of a small file. It is read again if the copy in the cache is older than `seconds`.
 

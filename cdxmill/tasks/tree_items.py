@@ -11,13 +11,13 @@ from binascii import unhexlify
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeVar
-from zlib import crc32
 
 import orjson
 
 from cdxmill.errors import InputError
 from cdxmill.formats.lines.capture_fields import stored_fields
-from cdxmill.formats.tree.pointer_layout import MOST_NAMES, Layout, capture_tails
+from cdxmill.formats.tree.name_groups import MOST_NAMES
+from cdxmill.formats.tree.pointer_layout import CAPTURE, Layout
 from cdxmill.formats.tree.prefix_btree import out_of_order
 from cdxmill.inputs.cdx_files import chunk_of
 from cdxmill.inputs.pipes import STDIN, is_pipe, open_pipe
@@ -43,8 +43,6 @@ _STATUS_MOST = 65535
 _SHOWN = 80
 _ABSENT = b"", b"-"
 _CAPTURE_COLUMNS = 6
-_NUMBER_BITS = 32
-_NUMBERS = (1 << _NUMBER_BITS) - 1
 _FEW = 16
 """Lines that Python parses from an unusual one on: to pack pointers has a cost per call, too."""
 
@@ -56,7 +54,7 @@ class NoItemError(ValueError):
 class Archives(dict[bytes, int]):
     """The names of archives, numbered in the order in which they are first asked for.
 
-    A value is the number, and the CRC-32 of the name above its 32 bits. NoItemError is raised for a name that cannot be in the side file.
+    NoItemError is raised for a name that cannot be stored.
     """
 
     _size = 0
@@ -67,12 +65,8 @@ class Archives(dict[bytes, int]):
         self._size += len(name) + 1
         if self._size > MOST_NAMES:
             raise NoItemError(f"the names of the archives have more than {MOST_NAMES >> 20} MiB")
-        self[name] = place = crc32(name) << _NUMBER_BITS | len(self)
-        return place
-
-    def text(self) -> bytes:
-        """The content of the side file: one name per line."""
-        return b"".join(b"%b\n" % name for name in self)
+        self[name] = number = len(self)
+        return number
 
 
 class _Columns(NamedTuple):
@@ -121,14 +115,13 @@ class CaptureItems:
             yield self._items(_Columns(key, *values))
 
     def _items(self, columns: _Columns) -> Items:
-        places = [self._archives[name] for name in columns.names]
-        numbers, checks = [place & _NUMBERS for place in places], [place >> _NUMBER_BITS for place in places]
+        numbers = [self._archives[name] for name in columns.names]
         ranges = [_numbers_of(column) for column in columns[2:4]]
         times = _numbers_of(columns.timestamps, _ABSENT)
         statuses = _integers(b",".join(columns.statuses), len(columns.keys))
         if statuses is None or max(statuses) > _STATUS_MOST:
             statuses = [self._status(status) for status in columns.statuses]
-        return columns.keys, capture_tails(columns.keys, [numbers, *ranges, times, statuses], checks)
+        return columns.keys, CAPTURE.tails([numbers, *ranges, times, statuses])
 
     def _status(self, status: bytes) -> int:
         if status in _ABSENT:

@@ -69,9 +69,6 @@ def test_what_the_tree_does_not_have_is_wrong_usage(old: Path, capfd: pytest.Cap
         assert main(["lookup", str(old / "x.tree"), *url, *query]) == 2
         assert message in capfd.readouterr().err
     assert main(["prefix-index", "search", str(old / "x.tree"), "*.example.com", "--from", "2012"]) == 2
-    (old / "x.tree.layout").unlink()
-    assert main(["lookup", str(old / "x.tree"), "example.com"]) == 1
-    assert "x.tree.layout must have the word classic" in capfd.readouterr().err
 
 
 def test_captures_are_copied_once_by_whatever_index_names_them(old: Path, run_cdxmill: RunCdxmill) -> None:

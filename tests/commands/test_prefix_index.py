@@ -83,7 +83,6 @@ def test_a_cluster_and_files_are_merged(tmp_path: Path) -> None:
     assert list(map(short, all_of(build(tmp_path, cluster, *files)))) == list(map(short, LINES))
     one = (tmp_path / "x.tree").read_bytes()
     (tmp_path / "x.tree").unlink()
-    (tmp_path / "x.tree.archives.gz").unlink()
     build(tmp_path, write_plain(tmp_path / "all.cdxj", LINES))
     assert (tmp_path / "x.tree").read_bytes() == one
 
@@ -159,7 +158,6 @@ def test_classic_pointers_are_numbers_or_hexadecimal(
         (tmp_path / "a.tsv").write_bytes(b"\n".join(b"%b\t%b" % (name, text) for name in names) + end)
         written.append(Path(build(tmp_path, tmp_path / "a.tsv", replace=True)).read_bytes())
     assert len(set(written)) == 1
-    assert not (tmp_path / "x.tree.archives.gz").exists()
     assert (
         main(["prefix-index", "search", str(tmp_path / "x.tree"), "*.example.com", "--layout", "classic"])
         == 0
@@ -204,7 +202,6 @@ def test_captures_come_from_rows_too(tmp_path: Path) -> None:
     )
     two = build(tmp_path, write_plain(tmp_path / "a.cdxj", LINES))
     assert Path(one).read_bytes() == Path(two).read_bytes()
-    assert Path(f"{one}.archives.gz").read_bytes() == Path(f"{two}.archives.gz").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -273,11 +270,10 @@ def test_what_exists_is_replaced_only_if_that_is_asked_for(tmp_path: Path) -> No
     with pytest.raises(UsageError, match="--replace"):
         build(tmp_path, write_plain(tmp_path / "b.cdxj", LINES[:1]))
     tree.unlink()
-    with pytest.raises(UsageError, match=r"x\.tree\.archives\.gz: already exists"):
-        build(tmp_path, file)
+    build(tmp_path, file)
     build(tmp_path, file, replace=True)
     assert tree.read_bytes() == before
-    assert {path.name for path in tmp_path.iterdir()} == {"a.cdxj", "b.cdxj", "x.tree", "x.tree.archives.gz"}
+    assert {path.name for path in tmp_path.iterdir()} == {"a.cdxj", "b.cdxj", "x.tree"}
 
 
 def test_an_input_is_never_the_output(tmp_path: Path) -> None:
@@ -345,14 +341,15 @@ def test_a_pipe_that_is_truncated_or_given_twice_is_an_error(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_layout_is_found_beside_the_tree(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_layout_is_in_the_tree(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = write_plain(tmp_path / "a.tsv", [b"http://a.com/\t1 2"])
     tree = build(tmp_path, file, layout="kind:u8,place:u16")
     assert main(["prefix-index", "search", tree, "http*"]) == 0
     assert capfd.readouterr().out == "http://a.com/\t1\t2\n"
     captures = write_plain(tmp_path / "a.cdxj", LINES)
+    assert main(["prefix-index", "search", tree, "http*", "--layout", "classic"]) == 2
+    assert "its layout is kind:u8,place:u16; leave --layout out" in capfd.readouterr().err
     assert build(tmp_path, captures, replace=True) == tree
-    assert not Path(f"{tree}.layout").exists()
     assert list(map(short, all_of(tree))) == list(map(short, LINES))
 
 

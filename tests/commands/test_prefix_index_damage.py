@@ -10,29 +10,16 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.errors import CorruptError, InputError
-from cdxmill.search.prefix_index import find_captures
+from cdxmill.formats.tree.name_groups import unpack_names
 from cdxmill.tasks import tree_items
 
 from ..material.cdx_files import write_plain
-from ..material.trees import LINES, build, short
+from ..material.trees import LINES, build, found_in, short
 
 
-def test_a_missing_side_file_is_an_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    tree = build(tmp_path, write_plain(tmp_path / "a.cdxj", LINES))
-    Path(f"{tree}.archives.gz").rename(tmp_path / "elsewhere")
-    assert main(["prefix-index", "search", tree, "*.com"]) == 1
-    assert "x.tree.archives.gz, which has the names of its archives, is missing" in capfd.readouterr().err
-    assert main(["prefix-index", "search", f"{tree}x", "*.com"]) == 1
-    assert "x.treex: cannot be read" in capfd.readouterr().err
-
-
-@pytest.mark.parametrize("names", [b"a.warc.gz\n" * 10, b"a0.warc.gz\n", b"", None])
-def test_a_side_file_of_another_tree_is_noticed(tmp_path: Path, names: bytes | None) -> None:
-    tree = build(tmp_path, write_plain(tmp_path / "a.cdxj", LINES))
-    side = Path(f"{tree}.archives.gz")
-    side.write_bytes(side.read_bytes()[:-5] if names is None else gzip.compress(names))
-    with pytest.raises(InputError, match=r"archives\.gz"):
-        list(find_captures(tree, ["example.com/3*", "example.com/29*"]))
+def test_a_missing_file_is_an_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["prefix-index", "search", str(tmp_path / "x.tree"), "*.com"]) == 1
+    assert "x.tree: cannot be read" in capfd.readouterr().err
 
 
 def test_a_changed_byte_of_a_tree_of_captures_is_noticed_or_changes_nothing(tmp_path: Path) -> None:
@@ -47,7 +34,7 @@ def test_a_changed_byte_of_a_tree_of_captures_is_noticed_or_changes_nothing(tmp_
         Path(tree).write_bytes(changed)
         for url in [*urls][offset % 11 :: 11]:
             try:
-                found = [short(one) for one in next(find_captures(tree, [url]), [])]
+                found = [short(one) for one in found_in(tree, url)]
             except CorruptError:
                 errors += 1
             else:
@@ -55,27 +42,33 @@ def test_a_changed_byte_of_a_tree_of_captures_is_noticed_or_changes_nothing(tmp_
     assert errors > 100
 
 
-def test_a_side_file_with_very_many_names_needs_little_memory(tmp_path: Path) -> None:
+def test_a_group_with_very_many_names_needs_little_memory() -> None:
     """Its 10 KB are 10 million empty names. A list of them would need 80 MB."""
-    tree = build(tmp_path, write_plain(tmp_path / "a.cdxj", LINES))
-    Path(f"{tree}.archives.gz").write_bytes(gzip.compress(b"\n" * 10_000_000))
+    group = gzip.compress(b"\n" * 10_000_000)
     tracemalloc.start()
     try:
-        with pytest.raises(CorruptError, match=r"archives\.gz belongs to another file"):
-            list(find_captures(tree, ["example.com/3*"]))
+        with pytest.raises(ValueError, match="more than 1024 in a group"):
+            unpack_names(group)
         assert tracemalloc.get_traced_memory()[1] < 50_000_000
     finally:
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("group", [b"", b"x", gzip.compress(b"a\n")[:-1], gzip.compress(b"a\n") + b"x"])
+def test_names_that_are_no_gzip_member_are_an_error(group: bytes) -> None:
+    with pytest.raises(ValueError, match="corrupt"):
+        unpack_names(group)
+
+
 def test_names_beyond_the_first_group_are_found(tmp_path: Path) -> None:
     lines = [
-        b"com,a)/%04d 2020 " % n + b'{"length": "1", "offset": "0", "filename": "%d"}' % n for n in range(260)
+        b"com,a)/%04d 2020 " % n + b'{"length": "1", "offset": "0", "filename": "%d"}' % n
+        for n in range(2100)
     ]
     tree = build(tmp_path, write_plain(tmp_path / "a.cdxj", lines))
-    assert [short(one)[-1] for found in find_captures(tree, ["*.com"]) for one in found] == [
-        str(n) for n in range(260)
-    ]
+    assert [short(one)[-1] for one in found_in(tree, "*.com")] == [str(n) for n in range(2100)]
+    for number in (0, 1023, 1024, 2047, 2099):
+        assert [short(one)[-1] for one in found_in(tree, f"a.com/{number:04d}")] == [str(number)]
 
 
 def test_more_names_than_a_search_reads_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

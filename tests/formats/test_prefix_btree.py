@@ -9,19 +9,18 @@ import pytest
 from cdxmill.formats.tree.pointer_layout import CAPTURE, CLASSIC, Layout
 from cdxmill.formats.tree.prefix_btree import (
     DataBlocks,
-    Header,
     IndexBlock,
     format_index_block,
-    parse_header,
     parse_index_block,
     separator,
 )
+from cdxmill.formats.tree.tree_header import Header, format_header, parse_header
 
 
 def test_the_classic_pointer_has_32_bytes() -> None:
     assert CLASSIC.size == struct.calcsize("<QQIQI") == 32
     assert CLASSIC.tails([[1], [2], [3], [4], [5]]) == [b"\0" + struct.pack("<QQIQI", 1, 2, 3, 4, 5)]
-    assert CAPTURE.size == 34
+    assert CAPTURE.size == 30
 
 
 def test_a_header_is_two_little_endian_numbers() -> None:
@@ -35,6 +34,15 @@ def test_a_header_is_two_little_endian_numbers() -> None:
 def test_an_impossible_header_is_an_error(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"corrupt|less than"):
         parse_header(data)
+
+
+def test_a_changed_byte_of_our_header_is_an_error() -> None:
+    header = Header(65536, 3, 7, 99, "capture", bytes(range(16)), 5, (100, 20))
+    data = format_header(header)
+    assert (parse_header(data + b"more"), header.start, len(data)) == (header, 77, 77)
+    for offset in range(len(data)):
+        with pytest.raises(ValueError, match=r"corrupt|less than"):
+            parse_header(data[:offset] + bytes((data[offset] ^ 1,)) + data[offset + 1 :])
 
 
 def test_an_index_block_may_be_filled_to_its_last_byte() -> None:

@@ -10,7 +10,7 @@ from cdxmill.commands.prefix_index import build_tree
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.trees import TreeBuilding
 from cdxmill.running.failures import Failures
-from cdxmill.search.prefix_index import open_prefix_index
+from cdxmill.search.prefix_index import key_ranges, open_prefix_index
 
 
 def line(
@@ -58,3 +58,10 @@ def build(directory: Path, *named: Path | str, **options: Any) -> str:
 def all_of(tree: str) -> list[bytes]:
     with open_prefix_index(tree) as index:
         return [one for lines in index.captures([KeyRange(b"", b"\xff")]) for one in lines]
+
+
+def found_in(tree: str, *queries: str) -> list[bytes]:
+    """The lines of queries."""
+    with open_prefix_index(tree) as index:
+        ranges = [one for query in queries for one in key_ranges(query, index.layout)]
+        return [line for lines in index.captures(ranges) for line in lines]

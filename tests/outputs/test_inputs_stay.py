@@ -33,7 +33,6 @@ def directory(pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill) -> Path
         "sample -s 2 -o a.cdxj a.cdxj",
         "sample -s 2 -o a.txt a.seq",
         "prefix-index build -o a.cdxj a.cdxj",
-        "prefix-index build -o t.tree t.tree.archives.gz",
     ],
 )
 def test_an_output_that_is_an_input_is_refused(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +10,20 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.commands.prefix_index import build_tree
-from cdxmill.errors import AbsentError, InputError, RefusedError
+from cdxmill.errors import InputError
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.trees import TreeBuilding
 from cdxmill.running.failures import Failures
-from cdxmill.search.prefix_index import find_captures, open_prefix_index
-from cdxmill.storage import s3
+from cdxmill.search import prefix_index
+from cdxmill.search.prefix_index import open_prefix_index
 
+from ..material.trees import found_in
 from .range_server import RangeServer
 
-HOSTS, PAGES = 40, 50
+HOSTS, PAGES = 40, 200
 LINES = [
     b'com,host%02d)/page/%03d 20200101000000 {"url": "http://host%02d.com/page/%03d", "status": "200", "length": "9",'
-    b' "offset": "%d", "filename": "a%d.warc.gz"}' % (host, page, host, page, page, host)
+    b' "offset": "%d", "filename": "a%d-%d.warc.gz"}' % (host, page, host, page, page, host, page)
     for host in range(HOSTS)
     for page in range(PAGES)
 ]
@@ -39,42 +38,68 @@ def build(directory: Path, output: str, block_size: int = 1024) -> None:
 
 @pytest.fixture
 def url(tmp_path: Path, server: RangeServer) -> str:
-    """The URL of a tree with three levels, and a side file."""
+    """The URL of a tree with three levels, and eight groups of names."""
     build(tmp_path, str(tmp_path / "x.tree"))
-    for ending in ("", ".archives.gz"):
-        server.add(NAME + ending, (tmp_path / f"x.tree{ending}").read_bytes())
+    server.add(NAME, (tmp_path / "x.tree").read_bytes())
     return server.url + NAME
 
 
-def found(url: str, query: str) -> list[bytes]:
-    return [line for lines in find_captures(url, [query]) for line in lines]
+@pytest.fixture
+def small_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first request has the header and the root, as in a large file, and no other block."""
+    monkeypatch.setattr(prefix_index, "HEAD", 1200)
 
 
 def wanted(prefix: bytes) -> list[bytes]:
     return [line for line in LINES if line.startswith(prefix)]
 
 
+@pytest.mark.usefixtures("small_head")
 @pytest.mark.parametrize(
     ("query", "prefix"),
     [
-        ("http://host17.com/page/023", b"com,host17)/page/023 "),
-        ("http://host17.com/page/none", b"-"),
-        ("host17.com/page/02*", b"com,host17)/page/02"),
-        ("*.host00.com", b"com,host00)"),
+        ("http://host37.com/page/023", b"com,host37)/page/023 "),
+        ("http://host37.com/page/none", b"-"),
+        ("host37.com/page/02*", b"com,host37)/page/02"),
         ("*.net", b"net"),
     ],
 )
-def test_a_search_needs_no_more_than_three_requests(
+def test_a_search_needs_no_more_than_four_requests_with_the_names(
     url: str, server: RangeServer, query: str, prefix: bytes
 ) -> None:
     with open_prefix_index(url) as index:
         assert index.tree.count_reads() == 3
     server.seen.clear()
-    assert found(url, query) == wanted(prefix)
+    assert found_in(url, query) == wanted(prefix)
     ranges = server.ranges(NAME)
-    most = 3 if "*." not in query else 6  # a domain goes on over many blocks of this size
-    assert 2 <= len(ranges) <= most
-    assert len(server.ranges(f"{NAME}.archives.gz")) <= 1
+    assert len(server.seen) == len(ranges) == (4 if wanted(prefix) else 3)
+
+
+@pytest.mark.usefixtures("small_head")
+def test_index_and_names_are_read_once_as_long_as_the_file_is_the_same(
+    url: str, server: RangeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CDXMILL_CACHE", str(tmp_path / "cache"))
+    for requests in (4, 2):
+        server.seen.clear()
+        assert found_in(url, "http://host37.com/page/023") == wanted(b"com,host37)/page/023 ")
+        assert len(server.seen) == requests
+    lines = [line.replace(b"warc.gz", b"arc.gz!") for line in LINES]
+    (tmp_path / "a.cdxj").write_bytes(b"\n".join([*lines, b""]))
+    asked = TreeBuilding(tmp_path / "a.cdxj", output=tmp_path / "y.tree", block_size=1024)
+    build_tree(asked, Failures(printed=False))
+    server.add(NAME, (tmp_path / "y.tree").read_bytes())
+    assert found_in(url, "http://host37.com/page/023")[0] in lines
+
+
+def test_long_answers_read_the_names_of_many_archives_at_once(url: str, server: RangeServer) -> None:
+    whole = server.files[NAME].body
+    assert found_in(url, "*.host36.com", "*.host37.com") == wanted(b"com,host36)") + wanted(b"com,host37)")
+    with open_prefix_index(url) as index:
+        start = index.names.place.start
+    names = [one for one in server.ranges(NAME) if one and int(one[6:].partition("-")[0]) >= start]
+    assert len(whole) - start > 1 << 14
+    assert 1 <= len(names) <= 2
 
 
 def test_every_url_needs_no_more_than_three_requests(url: str, server: RangeServer) -> None:
@@ -88,28 +113,27 @@ def test_every_url_needs_no_more_than_three_requests(url: str, server: RangeServ
 
 
 def test_a_scan_of_all_needs_few_requests(url: str, server: RangeServer) -> None:
-    assert found(url, "*.com") == LINES
+    assert found_in(url, "*.com") == LINES
     assert len(server.ranges(NAME)) <= 12  # 2, 4, 8 ... blocks
 
 
 def test_a_head_of_64_kib_has_the_header_and_the_root(url: str, server: RangeServer) -> None:
-    found(url, "http://host17.com/page/023")
-    assert server.ranges(NAME)[0] == "bytes=0-65543"
+    found_in(url, "http://host17.com/page/023")
+    assert server.ranges(NAME)[0] == "bytes=0-73727"
 
 
 @pytest.mark.usefixtures("hurry")
 def test_truncated_answers_and_busy_servers_change_nothing(url: str, server: RangeServer) -> None:
     file = server.files[NAME]
     file.cuts, file.statuses = [50, 700], [503, 429]
-    assert found(url, "*.host17.com") == wanted(b"com,host17)")
+    assert found_in(url, "*.host17.com") == wanted(b"com,host17)")
 
 
 @pytest.mark.usefixtures("hurry")
-@pytest.mark.parametrize("ending", ["", ".archives.gz"])
 def test_a_server_in_trouble_is_an_error(
-    url: str, server: RangeServer, ending: str, capfd: pytest.CaptureFixture[str]
+    url: str, server: RangeServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    file = server.files[NAME + ending]
+    file = server.files[NAME]
     file.statuses = [503] * 99
     assert main(["prefix-index", "search", url, "*.host17.com"]) == 1
     file.statuses = []
@@ -117,12 +141,12 @@ def test_a_server_in_trouble_is_an_error(
     assert main(["prefix-index", "search", url, "*.host17.com"]) == 1
     out, told = capfd.readouterr()
     assert out == ""
-    assert [line.startswith(f"cdxmill: {url}{ending}: ") for line in told.splitlines()] == [True, True]
+    assert [line.startswith(f"cdxmill: {url}: ") for line in told.splitlines()] == [True, True]
 
 
 def test_a_server_without_ranges_is_read_once(url: str, server: RangeServer) -> None:
     server.files[NAME].knows_ranges = False
-    assert found(url, "*.host17.com") == wanted(b"com,host17)")
+    assert found_in(url, "*.host17.com") == wanted(b"com,host17)")
 
 
 def test_a_file_that_changes_while_it_is_read_is_an_error(url: str, server: RangeServer) -> None:
@@ -137,18 +161,18 @@ def test_a_truncated_file_is_an_error_where_the_answer_needs_the_rest(
     url: str, server: RangeServer, blocks: int
 ) -> None:
     file = server.files[NAME]
-    file.body = file.body[: -1024 * blocks]
-    with pytest.raises(InputError, match="truncated"):
-        found(url, "*.com")
-    assert found(url, "*.host00.com") == wanted(b"com,host00)")
+    with open_prefix_index(url) as index:
+        names = len(index.names.place)
+    file.body = file.body[: -1024 * (blocks - 1) - (names if blocks > 1 else names // 2)]
+    with pytest.raises(InputError, match=r"x\.tree@\d+: the file is truncated"):
+        found_in(url, "*.com")
+    with open_prefix_index(url) as index:
+        assert sum(map(len, index.items([KeyRange(b"com,host00)", b"com,host00*")]))) == PAGES
 
 
 def test_missing_files_are_errors(url: str, server: RangeServer) -> None:
     with pytest.raises(InputError, match="404"):
-        found(f"{url}2", "*.com")
-    del server.files[f"{NAME}.archives.gz"]
-    with pytest.raises(InputError, match=r"x\.tree\.archives\.gz.* is missing"):
-        found(url, "*.com")
+        found_in(f"{url}2", "*.com")
 
 
 def test_a_tree_is_built_and_searched_in_s3(
@@ -160,86 +184,5 @@ def test_a_tree_is_built_and_searched_in_s3(
     client: Any = boto3.client("s3", region_name="us-east-1")
     client.create_bucket(Bucket="trees")
     build(tmp_path, "s3://trees/x.tree")
-    assert found("s3://trees/x.tree", "*.host17.com") == wanted(b"com,host17)")
+    assert found_in("s3://trees/x.tree", "*.host17.com") == wanted(b"com,host17)")
     assert main(["prefix-index", "build", "-q", "-o", "s3://trees/x.tree", str(tmp_path / "a.cdxj")]) == 2
-
-
-def test_the_layout_beside_the_tree_is_found_by_one_request(
-    tmp_path: Path, server: RangeServer, capfd: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "a.tsv").write_bytes(b"http://a.com/\t1 2\n")
-    asked = TreeBuilding(tmp_path / "a.tsv", output=tmp_path / "x.tree", layout="kind:u8,place:u16")
-    build_tree(asked, Failures(printed=False))
-    for ending in ("", ".layout"):
-        server.add(NAME + ending, (tmp_path / f"x.tree{ending}").read_bytes())
-    assert main(["prefix-index", "search", server.url + NAME, "http*"]) == 0
-    assert capfd.readouterr().out == "http://a.com/\t1\t2\n"
-    assert len(server.ranges(f"{NAME}.layout")) == 1
-
-
-def test_a_refused_layout_is_none(url: str, server: RangeServer) -> None:
-    """As buckets answer for a file that does not exist."""
-    server.add(f"{NAME}.layout", b"").statuses = [403]
-    assert found(url, "*.host17.com") == wanted(b"com,host17)")
-    assert len(server.ranges(f"{NAME}.layout")) == 1
-
-
-def test_an_error_that_a_refused_layout_may_explain_says_so(
-    tmp_path: Path, server: RangeServer, capfd: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "a.tsv").write_bytes(b"".join(b"http://%d.com/\t1 2\n" % number for number in range(10, 99)))
-    asked = TreeBuilding(tmp_path / "a.tsv", output=tmp_path / "x.tree", layout="kind:u8,place:u16")
-    build_tree(asked, Failures(printed=False))
-    server.add(NAME, (tmp_path / "x.tree").read_bytes())
-    server.add(f"{NAME}.layout", b"").statuses = [403] * 9
-    assert main(["prefix-index", "search", server.url + NAME, "*.com"]) == 1
-    told = (
-        f"--layout ({server.url}{NAME}.layout cannot be read (403 Forbidden), so it was taken as missing)\n"
-    )
-    assert capfd.readouterr().err.endswith(told)
-
-
-def test_refused_names_of_archives_may_be_missing(url: str, server: RangeServer) -> None:
-    server.files[f"{NAME}.archives.gz"].statuses = [403]
-    with pytest.raises(
-        RefusedError, match=r"archives\.gz.* cannot be read \(403 Forbidden\); .*and that it exists"
-    ):
-        found(url, "*.com")
-
-
-def test_a_bucket_that_may_not_be_listed_has_no_layout(
-    tmp_path: Path, moto_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """There S3 answers 403, not 404, for what does not exist."""
-    monkeypatch.setenv("AWS_ENDPOINT_URL", moto_url)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "someone")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="hidden")
-    build(tmp_path, "s3://hidden/x.tree")
-    head = s3._head
-
-    def unlisted(url: str, target: dict[str, str]) -> dict[str, object]:
-        try:
-            return head(url, target)
-        except AbsentError:
-            raise RefusedError(url, "cannot be read (403 Forbidden)", "check the access rights") from None
-
-    monkeypatch.setattr(s3, "_head", unlisted)
-    assert found("s3://hidden/x.tree", "*.host17.com") == wanted(b"com,host17)")
-
-
-def test_a_local_layout_that_may_not_be_read_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    build(tmp_path, str(tmp_path / "x.tree"))
-    (tmp_path / "x.tree.layout").touch()
-    really_open = os.open
-
-    def refused(path: str, *how: int) -> int:  # root may read all files
-        if os.fspath(path).endswith(".layout"):
-            raise PermissionError(errno.EACCES, "Permission denied", path)
-        return really_open(path, *how)
-
-    monkeypatch.setattr(os, "open", refused)
-    with pytest.raises(RefusedError):
-        found(str(tmp_path / "x.tree"), "*.com")

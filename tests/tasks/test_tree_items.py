@@ -45,7 +45,7 @@ def items_of(lines: list[bytes]) -> tuple[Items, bytes, int] | str:
     except (NoItemError, ValueError) as error:
         return str(error)
     keys, tails = found
-    return (list(keys), list(tails)), archives.text(), captures.odd_statuses
+    return (list(keys), list(tails)), b"\n".join(archives), captures.odd_statuses
 
 
 def in_python(lines: list[bytes]) -> tuple[Items, bytes, int] | str:

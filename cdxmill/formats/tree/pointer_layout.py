@@ -1,7 +1,7 @@
 """What the pointers of a prefix B-tree consist of: unsigned numbers, little endian, without gaps.
 
 classic   Common Crawl's URL index of 2012: where the ARC record of a URL is
-capture   the record of a capture. `archive` is the number of a name in the side file; `check` is a CRC-32, see below
+capture   the record of a capture. `archive` is the number of a name: name_groups.py
 any other is written as NAME:TYPE,NAME:TYPE... with the types u8, u16, u32 and u64
 """
 
@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from itertools import cycle
 from typing import NamedTuple
-from zlib import crc32
 
 from cdxmill.formats.lines.cdx_lines import quote
 
@@ -21,14 +20,11 @@ _CODES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q"}
 _FIELD = re.compile(r"([A-Za-z_][\w-]*):(u8|u16|u32|u64)", re.ASCII)
 _NAMED = {
     "classic": "segment:u64,date:u64,partition:u32,offset:u64,size:u32",
-    "capture": "archive:u32,offset:u64,length:u64,timestamp:u64,status:u16,check:u32",
+    "capture": "archive:u32,offset:u64,length:u64,timestamp:u64,status:u16",
 }
 NAMES = tuple(_NAMED)
-_CHECK = 4
 _METHOD = b"__wb_method="
 """Where the body of a request starts that was appended to a key."""
-MOST_NAMES = 1 << 29
-"""Bytes of the file with the names of archives, decompressed: about 5 million names of Common Crawl."""
 _MOST_FIELDS = 256
 _AT_ONCE = 512
 """Pointers that one call packs. Its format is compiled once."""
@@ -109,39 +105,12 @@ class Pointer(NamedTuple):
     length: int
     timestamp: int
     status: int
-    check: int
-
-
-def capture_tails(
-    keys: Sequence[bytes], columns: Sequence[Sequence[int]], names: Sequence[int]
-) -> list[bytes]:
-    """The pointers of captures, each after a NUL, from all values but `check`. `names` has the CRC-32 of each archive's name.
-
-    Raises ValueError if a value is too large.
-    """
-    tails = _WITHOUT_CHECK.tails(columns)
-    checks = struct.pack(f"<{len(keys)}I", *map(crc32, tails, map(crc32, keys, names)))
-    return list(map(bytes.__add__, tails, (one for (one,) in struct.iter_unpack("4s", checks))))
-
-
-_WITHOUT_CHECK = Layout(_NAMED["capture"].rpartition(",")[0])
-
-
-def name_check(archive: str) -> int:
-    """The CRC-32 of an archive's name, with which those of its items start."""
-    return crc32(archive.encode("utf-8", "surrogateescape"))
-
-
-def is_intact(key: bytes, pointer: bytes, name: int) -> bool:
-    """Whether the check of a capture matches its key, its pointer and the check of its archive's name."""
-    found = crc32(b"\0" + pointer[:-_CHECK], crc32(key, name))
-    return found.to_bytes(_CHECK, "little") == pointer[-_CHECK:]
 
 
 def capture_line(key: bytes, pointer: Pointer, archive: str) -> bytes:
     """A capture as a CDXJ line.
 
-    >>> capture_line(b"com,a)/", Pointer(0, 7, 99, 20240101000000, 200, 0), "a.warc.gz")
+    >>> capture_line(b"com,a)/", Pointer(0, 7, 99, 20240101000000, 200), "a.warc.gz")
     b'com,a)/ 20240101000000 {"url": "http://a.com/", "status": "200", "length": "99", "offset": "7", "filename": "a.warc.gz"}'
     """
     status = b'"status": "%d", ' % pointer.status if pointer.status else b""

@@ -1,6 +1,6 @@
 """A prefix B-tree: sorted keys with pointers of a fixed size, in blocks. docs/formats/prefix-btree.md is the specification.
 
-header   block size, number of index blocks       4 bytes each, little endian; block n starts at 8 + n * block size
+header   see tree_header.py
 index    number (prefix NUL number)...  NUL...    numbers of blocks; the root is block 0
 data     (key NUL pointer)...           NUL...
 """
@@ -15,32 +15,16 @@ from itertools import islice, pairwise
 from operator import le
 from typing import NamedTuple
 
-HEADER = 8
-"""Bytes of the header."""
 NUMBER = 4
 """Bytes of a block number."""
-LEAST_BLOCK, MOST_BLOCK = 10, 1 << 24
-"""Bytes of a block: two numbers and a prefix of one byte; and a limit for what a corrupt header can ask for."""
 MOST_BLOCKS = 1 << 32
 
-_HEADER = struct.Struct("<II")
 _NUMBER = struct.Struct("<I")
 _ENTRIES = re.compile(rb"(?:[^\0]++\0.{4})*+", re.S)
 _ENTRY = re.compile(rb"([^\0]++)\0(.{4})", re.S)
 
 Item = tuple[bytes, bytes]
 """A key and its pointer."""
-
-
-class Header(NamedTuple):
-    """Bytes of a block, and the number of index blocks."""
-
-    block_size: int
-    index_blocks: int
-
-    def offset(self, block: int) -> int:
-        """The offset of a block."""
-        return HEADER + block * self.block_size
 
 
 class IndexBlock(NamedTuple):
@@ -53,27 +37,6 @@ class IndexBlock(NamedTuple):
     def last(self) -> int:
         """The number of the last child. Children are neighbors."""
         return self.first + len(self.prefixes)
-
-
-def format_header(header: Header) -> bytes:
-    r"""The 8 bytes at the start of a file.
-
-    >>> format_header(Header(65536, 3))
-    b'\x00\x00\x01\x00\x03\x00\x00\x00'
-    """
-    return _HEADER.pack(*header)
-
-
-def parse_header(data: bytes) -> Header:
-    """The header. Raises ValueError if it is impossible."""
-    if len(data) < HEADER:
-        raise ValueError(f"it has {len(data)} bytes, less than a header")
-    header = Header(*_HEADER.unpack_from(data))
-    if not LEAST_BLOCK <= header.block_size <= MOST_BLOCK:
-        raise ValueError(f"not a prefix B-tree, or corrupt (blocks of {header.block_size} bytes)")
-    if not header.index_blocks:
-        raise ValueError("not a prefix B-tree, or corrupt (no index block)")
-    return header
 
 
 def separator(left: bytes, right: bytes) -> bytes:

@@ -2,34 +2,28 @@
 
     root -> index block -> ... -> first data block -> the data blocks behind it, until a key is beyond the range
 
-A block is checked when it is first read. What follows from a prefix of the index alone, without a key that shows it,
-is checked against the key behind that prefix: so a changed prefix hides nothing.
+A block is checked when it is first read. In a file of 2012, whose blocks have no CRC-32, what follows from a prefix of the
+index alone, without a key that shows it, is checked against the key behind that prefix: so a changed prefix hides nothing.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 from cachetools import LRUCache
 
-from cdxmill.formats.tree.prefix_btree import (
-    HEADER,
-    DataBlocks,
-    IndexBlock,
-    Item,
-    parse_header,
-    parse_index_block,
-)
+from cdxmill.formats.tree.prefix_btree import DataBlocks, IndexBlock, Item, parse_index_block
+from cdxmill.formats.tree.tree_header import CHECK, Header, header_size, parse_header
 from cdxmill.stages.native import outline_block
 from cdxmill.stages.window import ReadAt
 
-_HEAD = HEADER + (1 << 16)
+HEAD = (1 << 16) + (1 << 13)
 """Bytes of the first read over a network: the header, and the root if it has the usual size."""
 _EDGE = 1 << 10
-"""Bytes that are read behind data blocks, for the first key of the next one."""
+"""Bytes that are read behind data blocks in a file of 2012, for the first key of the next one."""
 _MOST_AHEAD = 8 << 20
 """Most bytes that are read at once over a network."""
 _INDEX_BYTES = 32 << 20
@@ -78,7 +72,7 @@ def _cache(most: int) -> LRUCache[int, Any]:
 class _Place(NamedTuple):
     """Where a range starts: a data block, and the prefixes on both sides of it; b"" and None at the ends of the tree.
 
-    `last` is the last data block that may have a key of the range, None if only the blocks show it.
+    `last` is the last data block that may have a key of the range, None if only the blocks of a file of 2012 show it.
     """
 
     block: int
@@ -89,39 +83,44 @@ class _Place(NamedTuple):
     """The prefix behind `last`."""
 
 
+def read_header(head: bytes, read_at: ReadAt) -> Header:
+    """The header of a file that starts with `head`; more is read if it is longer. Raises DamagedTreeError."""
+    try:
+        size = header_size(head)
+        return parse_header(head if size <= len(head) else read_at(0, size))
+    except ValueError as error:
+        raise DamagedTreeError(str(error), 0) from None
+
+
 class TreeReader:
     """An open tree. `size` is that of the file, None if it is remote: then blocks are read together.
 
-    `check` is called for the items beside a range. Raises DamagedTreeError, here and from all methods.
+    `head` is the start of the file, as far as it was read; `read_index` reads index blocks, by default `read_at` does. Raises
+    DamagedTreeError, here and from all methods.
     """
 
     def __init__(
-        self,
-        read_at: ReadAt,
-        pointer_size: int,
-        size: int | None,
-        check: Callable[[Item], None] | None = None,
+        self, read_at: ReadAt, header: Header, pointer_size: int, size: int | None, head: bytes = b""
     ) -> None:
+        self.header = header
+        self.read_at = self.read_index = read_at
         self._is_remote = size is None
-        self._read_at = read_at
-        self._check = check or (lambda item: None)
-        self._held, self._held_at = b"", 0
+        self._is_checked = header.data_blocks is not None
+        self._held, self._held_at = head, 0
         self._indexes: LRUCache[int, IndexBlock] = _cache(_INDEX_BYTES)
         self._outlines: LRUCache[int, _Outline] = _cache(_OUTLINE_BYTES)
         self._data = DataBlocks(pointer_size)
-        if self._is_remote:
-            self._hold(0, _HEAD)
-        try:
-            self.header = parse_header(self._part(0, HEADER))
-        except ValueError as error:
-            raise DamagedTreeError(str(error), 0) from None
         if size is not None:
             self._check_size(size)
 
     def _check_size(self, size: int) -> None:
         """Check that a file has as many blocks as its index says."""
-        blocks, rest = divmod(size - HEADER, self.header.block_size)
-        if rest or blocks <= self.header.index_blocks:
+        rest = size - self.header.start - sum(self.header.names)
+        blocks, rest = divmod(rest, self.header.block_size)
+        stated = (
+            blocks if self.header.data_blocks is None else self.header.data_blocks + self.header.index_blocks
+        )
+        if rest or blocks <= self.header.index_blocks or blocks != stated:
             raise DamagedTreeError(
                 f"{size} bytes are not whole blocks: the file is truncated or corrupt", size
             )
@@ -177,12 +176,9 @@ class TreeReader:
         for items in self._lists(number, low if is_first else b"", place):
             start = bisect_left(items, (low,)) if is_first else 0
             end = bisect_left(items, (high,), start)
-            if start and items[start - 1][0] < low:
-                self._check(items[start - 1])
             if end > start:
                 yield items[start:end]
             if end < len(items):
-                self._check(items[end])
                 return True
         return False
 
@@ -212,7 +208,7 @@ class TreeReader:
 
     def _check_beyond(self, number: int, prefix: bytes | None) -> None:
         """Check that the first key of a block, which is not read, is not less than the prefix before it."""
-        if prefix is None or len(prefix) >= _EDGE:
+        if self._is_checked or prefix is None or len(prefix) >= _EDGE:
             return
         data = self._part(self.header.offset(number), len(prefix) + 1)
         if data.partition(b"\0")[0] < prefix:
@@ -266,7 +262,7 @@ class TreeReader:
             leaf.first + place,
             prefixes[place - 1] if place else lower,
             prefixes[place] if place < len(prefixes) else upper,
-            leaf.first + last if is_known else None,
+            leaf.first + last if is_known else self.header.last_block,
             end if is_known else None,
         )
 
@@ -281,13 +277,23 @@ class TreeReader:
         return known
 
     def _block(self, number: int) -> bytes:
-        data = self._part(self.header.offset(number), self.header.block_size)
+        """The content of a block, without its check."""
+        data = self._part(
+            self.header.offset(number), self.header.block_size, number < self.header.index_blocks
+        )
         if len(data) < self.header.block_size:
             raise self._damaged("the file is truncated in or before the block", number)
-        return data
+        if not self._is_checked:
+            return data
+        content = data[:-CHECK]
+        if self.header.check(number, content) != data[-CHECK:]:
+            raise self._damaged("the block is corrupt (CRC32 mismatch)", number)
+        return content
 
     def _is_end(self, number: int) -> bool:
-        """Whether the file ends before a block. Raises DamagedTreeError if it should not."""
+        """Whether a file of 2012 ends before a block. Raises DamagedTreeError if it should not."""
+        if self._is_checked:
+            return False
         if self._part(self.header.offset(number), 1):
             return False
         if self._path(-1)[-1] != number - 1:
@@ -301,18 +307,29 @@ class TreeReader:
         """Hold that many blocks, but none behind `last`. Returns how many."""
         if last is not None:
             blocks = max(1, min(blocks, last + 1 - number))
-        self._hold(self.header.offset(number), blocks * self.header.block_size + _EDGE)
+        start, size = self.range_of(number, number + blocks - 1)
+        if not self._is_held(start, size):
+            self._held, self._held_at = self.read_at(start, size), start
+            if self._is_checked:
+                self._outlines.clear()  # what was read again was not checked yet
         return blocks
 
-    def _hold(self, offset: int, size: int) -> None:
-        self._held, self._held_at = self._read_at(offset, size), offset
+    def range_of(self, first: int, last: int) -> tuple[int, int]:
+        """The offset and the bytes of data blocks that are read together."""
+        edge = 0 if self._is_checked else _EDGE
+        return self.header.offset(first), (last + 1 - first) * self.header.block_size + edge
 
-    def _part(self, offset: int, size: int) -> bytes:
+    def _is_held(self, offset: int, size: int) -> bool:
+        return (
+            self._is_remote and self._held_at <= offset and offset + size <= self._held_at + len(self._held)
+        )
+
+    def _part(self, offset: int, size: int, is_index: bool = False) -> bytes:
         """Bytes of the file; fewer at its end."""
-        start = offset - self._held_at
-        if self._is_remote and start >= 0 and start + size <= len(self._held):
+        if self._is_held(offset, size):
+            start = offset - self._held_at
             return self._held[start : start + size]
-        return self._read_at(offset, size)
+        return (self.read_index if is_index else self.read_at)(offset, size)
 
     def _damaged(self, reason: str, number: int) -> DamagedTreeError:
         return DamagedTreeError(reason, self.header.offset(number))

@@ -1,6 +1,6 @@
 """Sorted keys with pointers -> a prefix B-tree, in one pass.
 
-Data blocks go to a scratch file, because the index blocks, which stand in front of them, are complete only at the end.
+Data blocks go to a scratch file, because header and index, which stand in front of them, are complete only at the end.
 Each level of the index has a scratch file, too. Memory is one block of the data and of each level.
 
     level 2              [0 | p 1]                       numbers count the blocks of the level below from 0
@@ -12,21 +12,28 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
 from itertools import accumulate
 from typing import IO
 
+from cdxmill.formats.tree.name_groups import pack_names
 from cdxmill.formats.tree.prefix_btree import (
-    LEAST_BLOCK,
-    MOST_BLOCK,
     MOST_BLOCKS,
     NUMBER,
-    Header,
     IndexBlock,
-    format_header,
     format_index_block,
     out_of_order,
     parse_index_block,
     separator,
+)
+from cdxmill.formats.tree.tree_header import (
+    CHECK,
+    FINGERPRINT,
+    LEAST_BLOCK,
+    MOST_BLOCK,
+    Header,
+    block_check,
+    format_header,
 )
 
 _SHOWN = 80
@@ -52,21 +59,25 @@ class NotSortedError(ItemError):
 class TreeWriter:
     """Takes items in order, then writes the file. `scratch` creates a file to write and read.
 
-    Raises ValueError if no tree can have such blocks.
+    Without a `layout`, the file has the format of 2012. Raises ValueError if no tree can have such blocks.
     """
 
-    def __init__(self, block_size: int, pointer_size: int, scratch: Callable[[], IO[bytes]]) -> None:
-        if not max(LEAST_BLOCK, pointer_size + 2) <= block_size <= MOST_BLOCK:
-            least = max(LEAST_BLOCK, pointer_size + 2)
+    def __init__(
+        self, block_size: int, pointer_size: int, scratch: Callable[[], IO[bytes]], layout: str = ""
+    ) -> None:
+        least = max(LEAST_BLOCK, pointer_size + 2) + (CHECK if layout else 0)
+        if not least <= block_size <= MOST_BLOCK:
             raise ValueError(f"invalid block size {block_size}: expected {least} to {MOST_BLOCK} bytes")
         self.items = self.blocks = 0
-        self._size, self._rest = block_size, pointer_size + 1
+        self._layout, self._block_size = layout, block_size
+        self._content = sha256()
+        self._size, self._rest = block_size - (CHECK if layout else 0), pointer_size + 1
         self._scratch = scratch
         self._data = scratch()
         self._parts: list[bytes] = []
-        self._room = block_size
+        self._room = self._size
         self._last = b""
-        self._levels: list[_Level] = [_Level(scratch(), block_size)]
+        self._levels: list[_Level] = [_Level(scratch(), self._size)]
 
     def add(self, keys: Sequence[bytes], tails: Sequence[bytes]) -> None:
         """Add items: their keys, and their pointers, each after a NUL. Raises ItemError."""
@@ -105,7 +116,12 @@ class TreeWriter:
         self._add_prefix(0, separator(left, right))
 
     def _write_block(self) -> None:
-        self._data.write(b"".join(self._parts).ljust(self._size, b"\0"))
+        block = b"".join(self._parts).ljust(self._size, b"\0")
+        if self._layout:
+            check = block_check(self.blocks, block)
+            self._content.update(check)
+            block += check
+        self._data.write(block)
         self._parts.clear()
         self._room = self._size
         self.blocks += 1
@@ -131,22 +147,42 @@ class TreeWriter:
         """Blocks of the index; right after `finish`."""
         return sum(level.blocks for level in self._levels)
 
-    def finish(self, out: IO[bytes]) -> int:
-        """Write the whole file, and return its bytes. Requires: at least one item was added, and it is called once."""
+    def finish(self, out: IO[bytes], archives: Sequence[bytes] = ()) -> int:
+        """Write the whole file, with the names of archives, and return its bytes.
+
+        Requires: at least one item was added, and it is called once.
+        """
         self._write_block()
         for level in self._levels:
             level.end_block()
-        header = Header(self._size, self.index_blocks)
+        groups = pack_names(archives)
+        header = self._header(archives, groups)
         out.write(format_header(header))
-        end = 0
-        for level in reversed(self._levels):
-            end += level.blocks
-            for block in level.read():
-                out.write(format_index_block(IndexBlock(block.prefixes, block.first + end), self._size))
+        self._write_index(out)
         self._data.seek(0)
         while data := self._data.read(_COPY):
             out.write(data)
-        return header.offset(self.blocks + header.index_blocks)
+        out.write(b"".join(groups))
+        return header.offset(self.blocks + header.index_blocks) + sum(header.names)
+
+    def _header(self, archives: Sequence[bytes], groups: Sequence[bytes]) -> Header:
+        if not self._layout:
+            return Header(self._block_size, self.index_blocks)
+        for group in groups:
+            self._content.update(group)
+        fingerprint = self._content.digest()[:FINGERPRINT]
+        size, names = len(archives), tuple(map(len, groups))
+        numbers = self._block_size, self.index_blocks, self.blocks, self.items
+        return Header(*numbers, self._layout, fingerprint, size, names)
+
+    def _write_index(self, out: IO[bytes]) -> None:
+        number = end = 0
+        for level in reversed(self._levels):
+            end += level.blocks
+            for block in level.read():
+                content = format_index_block(IndexBlock(block.prefixes, block.first + end), self._size)
+                out.write(content + block_check(number, content) if self._layout else content)
+                number += 1
 
 
 class _Level:
