@@ -75,6 +75,10 @@ def lookup(arguments: LookupArguments) -> int:
         cdxmill lookup all.cdxj '*.example.com' --count
     """
     urls = urls_of(arguments.url, arguments.input, "URL")
+    if arguments.input is not None:
+        from cdxmill.search.sources import check_read_once
+
+        check_read_once(arguments.cluster, arguments.input)
     with standard_output() as out:
         if arguments.show_num_pages or arguments.count or arguments.estimate:
             done = _print_sizes(arguments, urls, out)

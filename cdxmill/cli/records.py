@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cdxmill.cli.command import standard_output
 from cdxmill.errors import OK, UsageError
-from cdxmill.options.option import Needs, Quiet, argument, option, text_list
+from cdxmill.options.option import Needs, Quiet, argument, option, path_list, text_list
 from cdxmill.options.records import Copying, Getting
 
 if TYPE_CHECKING:
@@ -111,9 +111,11 @@ class CopyArguments(Copying):
 
     def _urls(self) -> Iterator[str]:
         from cdxmill.cli.lookup import read_urls
+        from cdxmill.search.sources import check_read_once
 
         yield from text_list(self.queries)
         if self.input is not None:
+            check_read_once(",".join(path_list(self.source)), self.input)
             yield from read_urls(self.input)
 
 

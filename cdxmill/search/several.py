@@ -45,14 +45,15 @@ class SourcedLine(bytes):
 
 
 def source_of(line: bytes) -> int:
-    """The position of the source that a line is from. Lines of a single source do not know it."""
+    """The position of the source that a line is from; 0 for the lines of a single source."""
     return line.source if isinstance(line, SourcedLine) else 0
 
 
 class SeveralSources:
     """Open sources that are searched as one cluster with all their lines. Raises UsageError.
 
-    If several sources have a line, it is that of the first one. With `with_crawl`, lines of a crawl have its name.
+    If several sources have a line, it is that of the first one. With `with_crawl`, lines of a crawl have its name; without,
+    all lines know their source.
     """
 
     def __init__(
@@ -60,8 +61,8 @@ class SeveralSources:
         sources: Sequence[Source],
         opened: Sequence[LineSource],
         query: Query,
-        skip: Skip | None = None,
-        with_crawl: bool = False,
+        skip: Skip | None,
+        with_crawl: bool,
     ) -> None:
         asked = PreparedQuery(query, skip)
         has_crawl = any(source.crawl for source in sources)
@@ -79,6 +80,7 @@ class SeveralSources:
         self._asked, self._sources, self._opened = asked, sources, opened
         named = [source.crawl if with_crawl or is_late else "" for source in sources]
         self._endings = [b', "crawl": "%b"}' % crawl.encode() if crawl else b"" for crawl in named]
+        self._are_sourced = any(self._endings) or not with_crawl
         self._place = ", ".join(one.name for one in opened)
 
     def answers(self, urls: Sequence[str]) -> Iterator[Answer]:
@@ -191,24 +193,28 @@ class SeveralSources:
         if not self._is_backwards:
             return merge_lines(sorted_lists)
         lines = merge(*map(chain.from_iterable, sorted_lists), reverse=True)
-        return _batched(next(same) for _, same in groupby(lines))
+        most = self._rest.query.limit or _BATCH  # no line is read that is not needed
+        return _batched((next(same) for _, same in groupby(lines)), min(most, _BATCH))
 
     def _sourced(self, lists: Lists, number: int) -> Iterator[list[bytes]]:
         """Lines that know their source, in lists that are not empty. Raises CorruptError if they are not sorted."""
         kind = type("LineOfSource", (SourcedLine,), {"__slots__": (), "source": number})
         last: list[bytes] = []
         for lines in filter(None, lists):
-            if [*last, *lines] != sorted([*last, *lines], reverse=self._is_backwards):
+            if lines != sorted(lines, reverse=self._is_backwards) or not self._follow(last, lines):
                 hint = "check it with cdxmill verify, or build it again"
                 raise CorruptError(self._opened[number].name, "its lines are not sorted", hint)
-            last = lines[-1:]
-            yield list(map(kind, lines))
+            last = lines
+            yield list(map(kind, lines)) if self._are_sourced else lines
+
+    def _follow(self, last: list[bytes], lines: list[bytes]) -> bool:
+        """Whether lines come after the last ones."""
+        return not last or (lines[0] <= last[-1] if self._is_backwards else lines[0] >= last[-1])
 
 
-def _batched(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+def _batched(lines: Iterator[bytes], size: int) -> Iterator[list[bytes]]:
     """Lines in lists."""
-    remaining = iter(lines)
-    while some := list(islice(remaining, _BATCH)):
+    while some := list(islice(lines, size)):
         yield some
 
 

@@ -82,6 +82,12 @@ def find_sources(text: str, archives: str | None) -> list[Source]:
     return list(found)
 
 
+def check_read_once(sources: str, queries: str) -> None:
+    """Raise UsageError if a pipe with queries is a source, too."""
+    if queries in names_in(sources) and is_pipe(queries):
+        raise UsageError(f"{queries}: was given twice, but it can be read only once")
+
+
 def _source(name: str, archives: str | None) -> Source:
     place = locate(name)
     if name == STDIN or is_prefix_index(name):

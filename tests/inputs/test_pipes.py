@@ -110,27 +110,25 @@ def test_an_empty_standard_input_is_reported(directory: Path) -> None:
     assert not (directory / "made/cluster.json").exists()
 
 
-@pytest.mark.parametrize(
-    ("piped", "plain"),
-    [
-        ("lookup wanted -i <(echo *.com)", "lookup wanted *.com"),
-        ("lookup <(cat a.cdxj.gz) *.com", "lookup a.cdxj *.com"),
-        ("lookup <(tac a.cdxj),wanted * --count", "lookup wanted * --count"),
-        ("lookup - * --limit 2", "lookup wanted * --limit 2"),
-        ("lookup <(printf '') *", "lookup a.cdxj http://absent.example/"),
-        ("copy --dry-run wanted -i <(echo *.com)", "copy --dry-run wanted *.com"),
-        ("copy --dry-run <(cat a.cdxj) *.com", "copy --dry-run a.cdxj *.com"),
-        ("verify -q wanted --against <(cat a.cdxj)", "verify -q wanted --against a.cdxj"),
-        ("split-points --help; cdxmill zipnum -q -o made --splits <(cat wanted/splits.txt) a.cdxj", "split-points --help"),
-        ("prefix-index build -q -o x.tree a.cdxj; cdxmill prefix-index search x.tree -i <(echo *.com)",
-         "prefix-index search x.tree *.com"),
-    ],
-)  # fmt: skip
-def test_a_list_may_be_a_pipe(piped: str, plain: str, directory: Path) -> None:
-    found, wanted = (run(directory, f"set -f; cdxmill {line} < a.cdxj") for line in (piped, plain))
-    assert (found.returncode, found.stderr) == (0, b"")
-    assert found.stdout == wanted.stdout
-    if "made" in piped:
-        assert (directory / "made/cdx-00000.gz").read_bytes() == (
-            directory / "wanted/cdx-00000.gz"
-        ).read_bytes()
+LISTS = {
+    "lookup wanted -i <(echo *.com)": "lookup wanted *.com",
+    "lookup <(cat a.cdxj.gz) *.com": "lookup a.cdxj *.com",
+    "lookup <(tac a.cdxj),wanted * --count": "lookup wanted * --count",
+    "lookup - * --limit 2": "lookup wanted * --limit 2",
+    "lookup <(printf '') *": "lookup a.cdxj http://absent.example/",
+    "copy --dry-run wanted -i <(echo *.com)": "copy --dry-run wanted *.com",
+    "copy --dry-run <(cat a.cdxj) *.com": "copy --dry-run a.cdxj *.com",
+    "verify -q wanted --against <(cat a.cdxj)": "verify -q wanted --against a.cdxj",
+    "prefix-index search x.tree -i <(echo *.com)": "prefix-index search x.tree *.com",
+    "zipnum -q -o made --splits <(cat wanted/splits.txt) a.cdxj": "lookup wanted http://absent.example/",
+}
+"""Commands that read a pipe, each with one that prints the same."""
+
+
+def test_a_list_may_be_a_pipe(directory: Path) -> None:
+    assert run(directory, "cdxmill prefix-index build -q -o x.tree a.cdxj").returncode == 0
+    for piped, plain in LISTS.items():
+        found, wanted = (run(directory, f"set -f; cdxmill {line} < a.cdxj") for line in (piped, plain))
+        assert (found.returncode, found.stderr) == (0, b""), piped
+        assert found.stdout == wanted.stdout, piped
+    assert (directory / "made/cdx-00000.gz").read_bytes() == (directory / "wanted/cdx-00000.gz").read_bytes()

@@ -96,7 +96,7 @@ def in_all(names: list[str], urls: list[str], query: Query) -> list[list[bytes]]
     return [[line for lines in answer.lists for line in lines] for answer in answers]
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), number=st.integers(2, 4), query=queries())
 def test_lines_divided_over_sources_give_the_answers_of_one_cluster(
     seed: int, number: int, query: Query
@@ -231,6 +231,23 @@ def test_a_source_that_is_not_sorted_is_an_error(tmp_path: Path) -> None:
     for query in (Query(), Query(sort="reverse")):
         with pytest.raises(CorruptError, match="worse: its lines are not sorted"):
             in_all(names, ["*"], query)
+
+
+def test_a_corrupt_block_that_is_not_needed_is_not_read(tmp_path: Path) -> None:
+    names = [
+        write_raw_cluster(tmp_path / name, part, 5) for name, part in (("a", POOL[::2]), ("b", POOL[1::2]))
+    ]
+    shard = tmp_path / "b/cdx-00000.gz"
+    shard.write_bytes(bytes(1500) + shard.read_bytes()[1500:])
+    assert in_all(names, ["*"], Query(sort="reverse", limit=3))[0] == POOL[::-1][:3]
+    with pytest.raises(CorruptError, match=r"b: cdx-00000\.gz@0"):
+        in_all(names, ["*"], Query(limit=3))
+
+
+def test_a_pipe_is_read_once(capfd: pytest.CaptureFixture[str]) -> None:
+    for command in (["lookup", "-", "-i", "-"], ["copy", "--dry-run", "a,-", "-i", "-"]):
+        assert main(command) == 2
+        assert "was given twice" in capfd.readouterr().err
 
 
 def test_an_unknown_field_is_one_that_no_source_has(sources: tuple[str, str], tmp_path: Path) -> None:
