@@ -8,8 +8,6 @@ input. The CDX files have the same bytes as those of `cdxmill index --manifest`.
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from functools import cached_property
 from pathlib import Path
 
 from cdxmill.commands.per_archive.index import IndexOptions
@@ -17,7 +15,7 @@ from cdxmill.commands.per_archive.task import OutputDirectory, checked_place, op
 from cdxmill.inputs.archives import archives_of
 from cdxmill.inputs.named import Input
 from cdxmill.jobs.archive_job import ArchiveJob, ArchiveJobOptions, directory_url
-from cdxmill.jobs.launcher.hadoop_directory import directory_of
+from cdxmill.jobs.launcher.hadoop_directory import directory_of, held
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.mrjob_parts import MRStep, RunnerLike
 from cdxmill.jobs.nodes.archives import ArchiveWork, index_archives, parse_output
@@ -54,22 +52,13 @@ class IndexWARCJob(ArchiveJob[IndexJobOptions]):
         """One step with mappers only."""
         return [MRStep(mapper=self.run_mapper)]
 
-    def run_locally(self) -> int:
-        """Run the job under a local runner, while nobody else writes to its directory. Returns the number of failures."""
-        with self._directory_held:
-            return super().run_locally()
-
-    @cached_property
-    def _directory_held(self) -> ExitStack:
-        return ExitStack()
-
     def list_work(self) -> WorkList:
         """The archives to index, each with the path or URL of its CDX file."""
         names = self._names()
         opened = open_directory(names, self.own_options.cdx_directory, Failures())
-        directory = self._directory_held.enter_context(opened)
+        directory = self.held.enter_context(opened)
         outputs = self._outputs(names, directory)
-        self._directory_held.enter_context(directory.writing(outputs))
+        self.held.enter_context(directory.writing(outputs))
         return self._work(outputs, directory.directory)
 
     def hadoop_step(self, runner: RunnerLike, directory: Path) -> HadoopStep:
@@ -77,6 +66,7 @@ class IndexWARCJob(ArchiveJob[IndexJobOptions]):
         url = directory_url(self.own_options.cdx_directory, runner)
         self.use_root(runner)
         directory_of(url, runner).check_writable()
+        self.held.enter_context(held(url))
         names = self._names()
         outputs = self._outputs(names, OutputDirectory(checked_place(names, url), None, Path()))
         return self.archive_step(self._work(outputs, None), ["index"])

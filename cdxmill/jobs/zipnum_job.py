@@ -126,7 +126,7 @@ class ZipNumClusterJob(StreamJob[ZipnumJobOptions]):
     def hadoop_step(self, runner: RunnerLike, directory: Path) -> HadoopStep:
         """Check everything first: what the job needs is missed only after hours."""
         parts = self.options.output_dir if self.own_options.zipnum_dir else None
-        self._cluster = ClusterOnHadoop(self.directory, parts, self.build, runner)
+        self._cluster = ClusterOnHadoop(self.directory, parts, self.build, runner, self.held)
         inputs = group_inputs(cdx_inputs(self.options.args, runner), bytes_per_mapper(runner))
         return self._cluster.step([{"paths": paths} for paths in inputs], directory)
 

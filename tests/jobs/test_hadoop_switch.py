@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from cdxmill.errors import StoppedError, UsageError
+from cdxmill.running.lock import hold
 from cdxmill.storage.location import join, locate
 from tests.conftest import RunCdxmill
 from tests.storage.conftest import moto_url
@@ -142,6 +146,25 @@ def test_a_launcher_that_ends_at_any_request_leaves_a_cluster_or_one_that_the_ne
     }  # the next run takes it
     assert found in (local(built["old"]), local(built["new"]))
     assert content("hdfs:///crawl/.C.old") == {}
+
+
+def test_a_second_job_with_one_cluster_is_refused(url: str, built: dict[str, Path]) -> None:
+    from cdxmill.jobs.launcher.zipnum_on_hadoop import ClusterOnHadoop
+
+    def begin() -> dict[str, bytes]:
+        build: Any = SimpleNamespace(points=(), replace=True)
+        runner: Any = SimpleNamespace(alias="inline")
+        with ExitStack() as holding:
+            ClusterOnHadoop(url, None, build, runner, holding)
+            return content(url)
+
+    with ThreadPoolExecutor(1) as other, hold(url):
+        before = content(url)
+        with pytest.raises(UsageError, match=r"another run writes to this directory \(process "):
+            other.submit(begin).result()
+        assert content(url) == before
+    assert begin().keys() == {".lock", *local(built["old"])}
+    assert content(url) == local(built["old"])
 
 
 def test_a_switch_that_cannot_be_done_leaves_both_clusters(url: str, built: dict[str, Path]) -> None:

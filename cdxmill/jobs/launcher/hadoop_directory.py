@@ -13,12 +13,13 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from cdxmill.errors import CdxmillError, StoppedError
+from cdxmill.errors import CdxmillError, InputError, StoppedError, UsageError
 from cdxmill.jobs.launcher.mrjob_parts import HadoopFilesystem, RunnerLike
+from cdxmill.running.lock import hold
 from cdxmill.storage.hadoop import hadoop_fs
 from cdxmill.storage.hadoop.pick import storage_of
 from cdxmill.storage.hadoop.site import use_command
@@ -141,6 +142,21 @@ class RemoteDirectory:
         self.remove(names)
         if self.url.startswith("file:"):
             make_directory(Path(locate(self.url).local))
+
+
+def is_reached(url: str) -> bool:
+    """Whether cdxmill itself can write to a directory: for some, only the hadoop command has the keys."""
+    try:
+        locate(url).check_writable()
+        locate(url).entries()
+    except (UsageError, InputError):
+        return False
+    return True
+
+
+def held(url: str) -> AbstractContextManager[object]:
+    """Hold the directory of an output for the time of the job, if cdxmill can reach it. Raises UsageError, StoppedError."""
+    return hold(url) if is_reached(url) else nullcontext()
 
 
 def directory_of(url: str, runner: RunnerLike) -> RemoteDirectory:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from cdxmill.jobs.launcher.mrjob_parts import LogInterpretation, RunnerLike, interpret_task_logs
+from cdxmill.running.lock import renew_held
 
 _NOISE = ("STDOUT: ", "Probable cause", "Job not successful!", "Streaming Command Failed!")
 _LISTING = "ls: "
@@ -63,7 +64,11 @@ class Complaints(logging.Handler):
         logger.addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep the line if it may be the reason."""
+        """Keep the line if it may be the reason. The lines come during the whole job, so locks are renewed here.
+
+        Raises StoppedError if another run has taken the output.
+        """
+        renew_held()
         line = record.getMessage().strip().removeprefix("STDERR: ")
         if running := _RUNNING.match(line):
             self.application = f"application_{running[1]}"

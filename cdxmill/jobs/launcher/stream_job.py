@@ -16,13 +16,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from cdxmill.errors import FAILED, INTERRUPTED, OK, STOPPED, CdxmillError, UsageError
+from cdxmill.errors import FAILED, INTERRUPTED, OK, STOPPED, CdxmillError, StoppedError, UsageError
 from cdxmill.jobs.launcher.hadoop_directory import hadoop_url, use_storage
 from cdxmill.jobs.launcher.hadoop_failure import Complaints, WrongPythonError, explain
 from cdxmill.jobs.launcher.hadoop_step import (
@@ -117,6 +117,11 @@ class StreamJob(MRJob, Generic[_Asked]):  # type: ignore[misc]  # mrjob has no t
         if status := launch(self):
             sys.exit(status)
 
+    @cached_property
+    def held(self) -> ExitStack:
+        """What is held until the job ends: its output directory."""
+        return ExitStack()
+
     @property
     def is_on_hadoop(self) -> bool:
         """Whether the job runs on Hadoop or EMR."""
@@ -194,13 +199,14 @@ def launch(job: StreamJob[Any]) -> int:
     runner: RunnerLike | None = None
     complaints = Complaints()
     try:
-        if not job.is_on_hadoop:
-            return FAILED if job.run_locally() else OK
-        runner = job.make_runner()
-        with runner:
-            with _ending_its_application(runner, complaints):
-                runner.run()
-            return FAILED if job.finish(runner) else OK
+        with job.held:
+            if not job.is_on_hadoop:
+                return FAILED if job.run_locally() else OK
+            runner = job.make_runner()
+            with runner:
+                with _ending_its_application(runner, complaints):
+                    runner.run()
+                return FAILED if job.finish(runner) else OK
     except CdxmillError as error:
         return _fail(error, error.status)
     except (StepFailedException, WrongPythonError, OSError, subprocess.CalledProcessError) as error:
@@ -230,7 +236,7 @@ def _ending_its_application(runner: RunnerLike, complaints: Complaints) -> Itera
     """If the job is interrupted, end what it has started on Hadoop. It would go on, and write its output later."""
     try:
         yield
-    except (KeyboardInterrupt, SystemExit, WrongPythonError):
+    except (KeyboardInterrupt, SystemExit, WrongPythonError, StoppedError):
         if runner.alias == "hadoop" and complaints.application:
             _kill(runner, complaints.application)
         raise

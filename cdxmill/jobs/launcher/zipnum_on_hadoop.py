@@ -10,22 +10,30 @@ from __future__ import annotations
 import fnmatch
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
-from cdxmill.cluster.output import check_replaceable, mend, put_in_place
+from cdxmill.cluster.output import check_replaceable, hold_new, mend, put_in_place
 from cdxmill.cluster.switch import MARK, entries, mark, new_place
 from cdxmill.cluster.write import write_cluster_files
 from cdxmill.commands.clusters.zipnum import ZipnumOptions
-from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.errors import StoppedError, UsageError
 from cdxmill.formats.clusters.split_points import format_partition_file, format_text
 from cdxmill.formats.clusters.zipnum import INDEX, LOCATIONS, MANIFEST, SUMMARY, part_name
-from cdxmill.jobs.launcher.hadoop_directory import RemoteDirectory, directory_of, hadoop_url, is_url
+from cdxmill.jobs.launcher.hadoop_directory import (
+    RemoteDirectory,
+    directory_of,
+    hadoop_url,
+    held,
+    is_reached,
+    is_url,
+)
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
 from cdxmill.jobs.nodes.run_task import SPLITS
 from cdxmill.jobs.nodes.zipnum import REPORT, ReducerReport, read_reports, report_name
 from cdxmill.messages import say
-from cdxmill.running.lock import hold
+from cdxmill.running.lock import LOCK, hold
 from cdxmill.storage.location import Location, locate
 
 _ALWAYS_OWN = (f"{REPORT}*", ".cdx-*.tmp", ".part-*.tmp", "_temporary", "_SUCCESS", MARK)
@@ -44,21 +52,26 @@ _DEFAULTS = {
     "mapreduce.reduce.input.buffer.percent": "0.6",
     "mapreduce.job.reduce.slowstart.completedmaps": "0.9",
 }
+_WRITTEN_DIRECTLY = ("file:", "s3:", "s3a:")
+"""The URLs to which reducers write themselves. Hadoop and mrjob need not know such a place, which has the lock already."""
 _PARTITIONER = "org.apache.hadoop.mapred.lib.TotalOrderPartitioner"
 
 
 class ClusterOnHadoop:
     """The cluster of a job in `directory`, a path or URL. A path is one of Hadoop's default file system.
 
-    `parts` is a further directory for its parts. Raises UsageError if the cluster may not be built, StoppedError if one of
-    the two cannot be written.
+    `parts` is a further directory for its parts. The first one is held until `holding` is closed. Raises UsageError if the
+    cluster may not be built, StoppedError if one of the two cannot be written.
     """
 
-    def __init__(self, directory: str, parts: str | None, build: ZipnumOptions, runner: RunnerLike) -> None:
+    def __init__(
+        self, directory: str, parts: str | None, build: ZipnumOptions, runner: RunnerLike, holding: ExitStack
+    ) -> None:
         if not is_url(directory) and runner.alias == "emr":
             raise UsageError(f"{directory}: not a URL; on EMR give --zipnum-dir s3://BUCKET/DIR")
         self.url = hadoop_url(directory).rstrip("/")
         self._build, self._points = build, build.points or ()
+        holding.enter_context(held(str(_place_of(self.url))))
         self._place = building_place(self.url, build.replace)
         self._cluster, self._parts = directory_of(self._place, runner), None
         self._cluster.check_writable()
@@ -87,7 +100,7 @@ class ClusterOnHadoop:
             defaults=_DEFAULTS,
             output_format="org.apache.hadoop.mapred.lib.NullOutputFormat",
             partitioner=_PARTITIONER if build.shards > 1 else None,
-            output_dir=None if place.startswith("file:") else place,
+            output_dir=None if place.startswith(_WRITTEN_DIRECTLY) else place,
             files={SPLITS: splits},
             shared={"mapreduce.totalorderpartitioner.path": partitions},
         )
@@ -122,12 +135,16 @@ class ClusterOnHadoop:
 
 def clear(directory: RemoteDirectory, replace: bool) -> None:
     """Delete what a failed job has left in `directory`, with `replace` also a finished cluster. Raises UsageError if it holds anything else."""
-    names = directory.names()
+    names = _names_in(directory)
     _check_own(directory.url, names, replace)
     if MANIFEST in names:
         directory.remove([MANIFEST])  # first: what is left is not a finished cluster
-        names = directory.names()
+        names = _names_in(directory)
     directory.empty(names)
+
+
+def _names_in(directory: RemoteDirectory) -> list[str]:
+    return [name for name in directory.names() if name != LOCK]
 
 
 def _check_own(url: str, names: Sequence[str], replace: bool) -> None:
@@ -165,7 +182,7 @@ def building_place(url: str, replace: bool) -> str:
 
     Completes a switch that was interrupted. Raises UsageError, StoppedError.
     """
-    if not _can_switch(url):
+    if not is_reached(url):
         return url
     place = _place_of(url)
     mend(place, say)
@@ -187,21 +204,12 @@ def finish_switch(place: str, url: str) -> None:
     if place == url:
         return
     cluster = _place_of(url)
-    with hold(cluster, say):
+    with hold(cluster), hold_new(cluster, say):
         try:  # again: the job has taken hours
             check_replaceable(cluster)
         except UsageError as error:
             raise StoppedError(f"{error}; the new cluster is complete, in {place}") from None
         put_in_place(cluster, say)
-
-
-def _can_switch(url: str) -> bool:
-    try:
-        locate(url).check_writable()
-        locate(url).entries()
-    except (UsageError, InputError):
-        return False
-    return True
 
 
 def _place_of(url: str) -> Location:
