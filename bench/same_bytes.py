@@ -19,7 +19,7 @@ What has to differ between two runs of one program, and what is done about it:
   .outputs.tsv, failures.tsv and copy-failures.tsv and the lists in .finished.json are always sorted.
 - Hashes of absolute paths in OUTDIR, in .finished.json and .outputs.tsv of HASHED_PATHS: masked there. UNCOMPARED has file
   names with such hashes; the shards of that cluster have the same lines.
-- scan --to warc.gz and warc.zst writes the time to the warcinfo record, whatever SOURCE_DATE_EPOCH is. In TIMED, time and
+- scan --to warc.gz and warc.zst of earlier versions writes the time, whatever SOURCE_DATE_EPOCH is. In TIMED, time and
   id of that record are masked (Zstandard: the record is left out), and the sizes and checksums in .outputs.tsv.
 - `publish` of a damaged cluster with -p 2 leaves the shards that were copied before it stopped: done with -p 1.
 - Times and rates in summaries and `scan --explain`, progress, and names of temporary files: masked in stderr.

@@ -19,7 +19,7 @@ _HIDDEN = re.compile(
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_WRONG_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EROFS)
+_WRONG_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EROFS)
 _NO_RIGHT = (errno.EACCES, errno.EPERM)
 
 
@@ -31,6 +31,8 @@ def write_advice(number: int | None) -> str:
     """
     if number in _FULL:
         return "free space, then run it again"
+    if number == errno.ENAMETOOLONG:
+        return "choose a shorter name, then run it again"
     if number in _WRONG_PLACE:
         return "choose another directory, then run it again"
     if number in _NO_RIGHT:

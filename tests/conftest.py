@@ -14,6 +14,7 @@ from typing import NamedTuple
 import hypothesis
 import pytest
 
+from .material.advice import advice_checked
 from .material.command_server import CommandServer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -64,6 +65,21 @@ def no_cache() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CDXMILL_CACHE", "off")
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def strange_advice() -> Iterator[list[str]]:
+    """What is wrong with the advice in messages of commands that ran in this process."""
+    with advice_checked() as wrong:
+        yield wrong
+
+
+@pytest.fixture(autouse=True)
+def good_advice(strange_advice: list[str]) -> Iterator[None]:
+    """Each command advises only options that it has."""
+    strange_advice.clear()
+    yield
+    assert strange_advice == []
 
 
 @pytest.fixture(autouse=True)

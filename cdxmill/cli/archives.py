@@ -252,7 +252,7 @@ def reindex(arguments: ReindexArguments, failures: Failures) -> str:
     names = output_names(find_cdx_inputs(arguments.inputs, failures), below)
     options = OutputOptions(
         processes=arguments.processes,
-        existing=Rule.REPLACE if arguments.replace else Rule.REFUSE,
+        existing=Rule.REPLACE if arguments.replace else Rule.STAY,
         quiet=arguments.quiet,
     )
     return str(reindex(names, tables, arguments.output, options, failures))

@@ -74,12 +74,14 @@ def lookup(arguments: LookupArguments) -> int:
         cdxmill lookup cluster 'http://example.com/*' --from 2014 --fl timestamp,url
         cdxmill lookup all.cdxj '*.example.com' --count
     """
+    from cdxmill.search.lookup import in_order
+
     urls = urls_of(arguments.url, arguments.input, "URL")
     if arguments.input is not None:
         from cdxmill.search.sources import check_read_once
 
         check_read_once(arguments.cluster, arguments.input)
-    with standard_output() as out:
+    with standard_output() as out, in_order(arguments.cluster, [arguments.url]):
         if arguments.show_num_pages or arguments.count or arguments.estimate:
             done = _print_sizes(arguments, urls, out)
         else:

@@ -65,6 +65,7 @@ def search(arguments: TreeSearchArguments) -> int:
         cdxmill prefix-index search all.tree '*.org' --filter =status:200 --limit 9
     """
     from cdxmill.cli.lookup import urls_of
+    from cdxmill.search.lookup import in_order
     from cdxmill.search.prefix_index import open_prefix_index
     from cdxmill.search.tree_query import PreparedTreeQuery, search_tree
 
@@ -76,7 +77,11 @@ def search(arguments: TreeSearchArguments) -> int:
         print_error(str(error))
 
     many = arguments.input is not None
-    with open_prefix_index(arguments.file, arguments.layout) as index, standard_output() as out:
+    with (
+        in_order(arguments.file, [arguments.query]),
+        open_prefix_index(arguments.file, arguments.layout) as index,
+        standard_output() as out,
+    ):
         prepared = PreparedTreeQuery(arguments, index.layout)
         if prepared.header is not None:
             out.write(prepared.header + b"\n")

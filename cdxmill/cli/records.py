@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,9 @@ def get(arguments: Getting) -> int:
         cdxmill get all.cdxj http://example.com/ --archives warcs
     """
     from cdxmill.commands.get import get_record
+    from cdxmill.search.lookup import in_order
 
-    with standard_output() as out:
+    with standard_output() as out, in_order(os.fspath(arguments.source), [arguments.url]):
         for piece in get_record(arguments):
             out.write(piece)
     return OK
@@ -101,13 +103,15 @@ class CopyArguments(Copying):
     def asked(self) -> Asked:
         """What is to be copied. Raises UsageError, InputError."""
         from cdxmill.commands.copying.plan import ask
+        from cdxmill.search.lookup import in_order
 
         if self.output is None and not self.dry_run:
             raise UsageError("give -o OUTPUT, or --dry-run")
         urls = list(self._urls())
         if self.input is not None and not urls:
             raise UsageError(f"{self.input}: has no queries")
-        return ask(self, urls)
+        with in_order(",".join(path_list(self.source)), urls):
+            return ask(self, urls)
 
     def _urls(self) -> Iterator[str]:
         from cdxmill.cli.lookup import read_urls

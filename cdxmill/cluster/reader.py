@@ -164,7 +164,7 @@ class ClusterReader:
         """The error, and the first location in cluster.loc that was not tried because others' content named it."""
         for location in self._locations.get(shard, []) if self._rule is None else []:
             if why := why_refused(self._directory, location):
-                hint = f"{LOCATIONS} names {location}, which {why}; if you trust it, use --shard-index-loc"
+                hint = f"{LOCATIONS} names {location}, which {why}; if you trust it, search with cdxmill lookup --shard-index-loc"
                 return type(error)(error.path, error.reason, hint)
         return error
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from cdxmill.capture import Damage, Record
 from cdxmill.formats.own_records import format_row
+from cdxmill.inputs.archive_store import check_one_archive
 from cdxmill.messages import count
 from cdxmill.outputs.names import check_inputs_stay, output_file
 from cdxmill.running.failures import Failures
@@ -19,10 +20,11 @@ COLUMNS = ["url", "kind", "offset", "length"]
 def write_table(archive: str, output: str, failures: Failures, *, replace: bool) -> str:
     """Write a row for each whole record of the archive at a path or URL, tab-separated, after a row of COLUMNS.
 
-    Returns the closing line. Damage is reported. Raises InputError if the archive cannot be read, UsageError if `output` is
-    the archive, or exists and may not be replaced.
+    Returns the closing line. Damage is reported. Raises InputError if the archive cannot be read, UsageError if it is a
+    WACZ, if `output` is the archive, or exists and may not be replaced.
     """
     rows = 0
+    check_one_archive(locate(archive))
     check_inputs_stay([locate(output)], [locate(archive)])
     with output_file(output, replace=replace).write_atomic() as file:
         file.write(format_row(COLUMNS))

@@ -102,8 +102,12 @@ class ArchiveStore:
         return AbsentError(error.path, error.reason, _ELSEWHERE) if is_elsewhere else error
 
     def fetch_named(self, name: str, offset: int, length: int | None) -> FetchedRecord:
-        """As `fetch`, from an archive that the user named: a path or URL anywhere, or a name as in a line."""
+        """As `fetch`, from an archive that the user named: a path or URL anywhere, or a name as in a line.
+
+        Raises UsageError if it is a WACZ.
+        """
         place = locate(name)
+        check_one_archive(place)
         is_place = self._path is None or place.is_remote or name.startswith("/")
         return self._read(place, offset, length) if is_place else self.fetch(name, offset, length)
 
@@ -125,6 +129,15 @@ class ArchiveStore:
         """Close all archives."""
         while self._open:
             self._open.popitem()
+
+
+def check_one_archive(place: Location) -> None:
+    """Raise UsageError if a place is a WACZ, which has archives. Raises InputError if it is no zip."""
+    if is_wacz(place.text):
+        files = place.wacz_files()
+        names = [inside(place.text, name) for name in files if own_name(name) != name]
+        example = f", such as {min(names)}" if names else ""
+        raise UsageError(f"{place}: is a WACZ; name an archive in it{example}")
 
 
 def open_start_of(archive: Location) -> Callable[[], AbstractContextManager[ReadAt]] | None:

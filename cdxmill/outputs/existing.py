@@ -43,6 +43,7 @@ class Rule(Enum):
     """What happens to outputs that exist. One that is complete and up to date is always kept, except by REPLACE."""
 
     REFUSE = "all others are an error"
+    STAY = "all others are an error, in a command without UPDATE"
     UPDATE = "others are kept too, unless their archive is newer or failed"
     RENEW = "all others are written again"
     REPLACE = "all are written again"
@@ -69,17 +70,14 @@ class _State(Enum):
 
 _KEPT = {
     Rule.REFUSE: {_State.CURRENT},
+    Rule.STAY: {_State.CURRENT},
     Rule.UPDATE: {_State.CURRENT, _State.OTHER_SETTINGS, _State.UNKNOWN},
     Rule.RENEW: {_State.CURRENT},
 }
+_STALE = {_State.OLDER, _State.OTHER_SETTINGS, _State.OTHER_ARCHIVE, _State.UNKNOWN, _State.FOREIGN}
 _REFUSED = {
-    Rule.REFUSE: {
-        _State.OLDER,
-        _State.OTHER_SETTINGS,
-        _State.OTHER_ARCHIVE,
-        _State.UNKNOWN,
-        _State.FOREIGN,
-    },
+    Rule.REFUSE: _STALE,
+    Rule.STAY: _STALE,
     Rule.UPDATE: {_State.OTHER_ARCHIVE, _State.FOREIGN},
     Rule.RENEW: set[_State](),
 }
@@ -124,7 +122,7 @@ def up_to_date(names: Mapping[Input, str], directory: Path, settings: OutputSett
 
 def _refusal(output: Location, archive: Input, state: _State, number: int, rule: Rule) -> str:
     more = f" ({number} such outputs)" if number > 1 else ""
-    can_keep = state not in _REFUSED[Rule.UPDATE]
+    can_keep = rule is not Rule.STAY and state not in _REFUSED[Rule.UPDATE]
     keep = "--update to keep finished outputs, " if can_keep else ""
     return (
         f"{output}: {state.value.format(archive=archive.path)}{more};"

@@ -26,8 +26,12 @@ _COMPRESSED = re.compile(r"\.(gz|zst)$", re.I)
 _ONE_FILE = re.compile(r"[^/]\.cdxj?(\.gz)?$", re.I)
 _CC_CRAWL, _CC_INDEX = "crawl-data/", "cc-index/cdx/"
 """Where Common Crawl keeps the archives of a crawl, and their indexes."""
+_APART = "use --dir-root DIR, or a --manifest with their paths below --root"
 _READABLE = 150
-"""Bytes of an archive's base name that are kept in a name of `unique_names`. A name has at most 255 bytes."""
+"""Bytes of an archive's base name that are kept in a name of `unique_names`, and in one that is too long."""
+_LONGEST = 230
+"""Bytes of the longest name of an output. A file name has at most 255, also that of its list of failures."""
+_ENDINGS = re.compile(r"(\.[a-z0-9]{1,7}){1,3}\Z", re.I)
 
 
 def output_name(path: str) -> str:
@@ -80,15 +84,16 @@ def output_names(
     An archive that the user named has its base name, one of a directory its path below the directory, and one of a manifest
     its path as it is listed. Where two outputs would have one name, as those of x.warc and x.warc.gz, the archives keep
     their whole name before the `ending`. If that gives one name twice, too, the archives that no manifest lists have
-    their paths below the directory that contains all of them.
+    their paths below the directory that contains all of them. A name of more than 230 bytes gets its first 150 bytes and
+    a hash.
     """
     if any(archive.name == NO_NAME for archive in archives):
         raise UsageError("an archive from a pipe has no name for its output; use -o NAME.cdxj.gz, or -o -")
 
     def named(paths: Mapping[Input, str]) -> dict[Input, str]:
-        return apart(
-            {one: name_of(path) for one, path in paths.items()}, lambda one: f"{below(paths[one])}{ending}"
-        )
+        names = {one: name_of(path) for one, path in paths.items()}
+        whole = apart(names, lambda one: f"{below(paths[one])}{ending}")
+        return {one: _shortened(name) for one, name in whole.items()}
 
     paths = {archive: archive.name or archive.path for archive in archives}
     names = named(paths)
@@ -106,21 +111,45 @@ def output_names(
     return names
 
 
+def _shortened(path: str) -> str:
+    """The path of an output, with a hash in place of the end of a base name that is too long.
+
+    >>> _shortened("x/a.cdx.gz"), _shortened("x/" + 300 * "a" + ".cdx.gz")[-26:]
+    ('x/a.cdx.gz', 'aa-08ef1bfbd8e35d8c.cdx.gz')
+    """
+    directory, slash, name = path.rpartition("/")
+    if len(os.fsencode(name)) <= _LONGEST:
+        return path
+    endings = _ENDINGS.search(name)
+    return f"{directory}{slash}{_readable(name)}-{_hash(name)}{endings[0] if endings else ''}"
+
+
+def _readable(name: str) -> str:
+    return os.fsencode(name)[:_READABLE].decode("utf-8", "ignore")
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(os.fsencode(text)).hexdigest()[:16]
+
+
 def apart(names: Mapping[Key, str], whole: Callable[[Key], str]) -> dict[Key, str]:
     """The names, but `whole` in place of each that stands twice."""
     times = Counter(names.values())
     return {key: name if times[name] == 1 else whole(key) for key, name in names.items()}
 
 
-def check_index_names(archives: Iterable[Input]) -> None:
-    """Raise UsageError if two archives would have one file name in index lines: a reader would take one for the other."""
+def check_index_names(archives: Iterable[Input], advice: str = _APART) -> None:
+    """Raise UsageError, with `advice`, if two archives would have one file name in index lines.
+
+    A reader would take one for the other.
+    """
     owners: dict[str, Input] = {}
     for archive in archives:
         owner = owners.setdefault(archive.filename, archive)
         if owner is not archive and identity(owner.location) != identity(archive.location):
             raise UsageError(
                 f"{owner.path} and {archive.path} would both have the file name {archive.filename} in the index, and no reader"
-                " could tell them apart; use --dir-root DIR, or a --manifest with their paths below --root"
+                f" could tell them apart; {advice}"
             )
 
 
@@ -169,7 +198,7 @@ def _file_at(place: Location) -> object:
 
 def cdx_names(archives: Sequence[Input], cc_index_paths: bool) -> dict[Input, str]:
     """The path of each archive's CDX file below the directory of the job, also as Common Crawl has it. Raises UsageError if two are equal."""
-    check_index_names(archives)
+    check_index_names(archives, "give archives of different hosts to different runs")
     names = output_names(archives)
     if not cc_index_paths:
         return names
@@ -192,9 +221,7 @@ def unique_names(archives: Sequence[Input]) -> dict[Input, str]:
 
 def _unique_name(path: str) -> str:
     name = posixpath.basename(without_host(path)).replace("\0", "")
-    readable = os.fsencode(name)[:_READABLE].decode("utf-8", "ignore")
-    digest = hashlib.sha256(os.fsencode(identity(path))).hexdigest()[:16]
-    return f"{readable}-{digest}.cdx.gz"
+    return f"{_readable(name)}-{_hash(identity(path))}.cdx.gz"
 
 
 def output_file(path: PathOrUrl, *, replace: bool) -> Location:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cdxmill.cluster.find import Rule, is_crawl, is_index_file
+from cdxmill.cluster.find import Rule, find_index, is_crawl, is_index_file
 from cdxmill.cluster.reader import open_cluster
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.cdx_lines import CDX_NAME
@@ -109,6 +109,29 @@ def names_in(text: str) -> list[str]:
     place = locate(text)
     is_one = not place.is_remote and place.exists()
     return [text] if is_one else [name.strip() for name in text.split(",") if name.strip()]
+
+
+@contextmanager
+def in_order(source: str, urls: Iterable[str | None]) -> Iterator[None]:
+    """Raise UsageError in place of another error if a URL is what can be searched, and the `source` is not."""
+    try:
+        yield
+    except (UsageError, InputError):
+        other = next((url for url in urls if url and _is_source(url)), None)
+        if other is None or _is_source(source):
+            raise
+        raise UsageError(f"{source}: is no index, but {other} is; give {other} first, then the URL") from None
+
+
+def _is_source(text: str) -> bool:
+    """Whether a text names what can be searched, as far as that is known without a request."""
+    place = locate(text)
+    if place.is_remote:
+        return place.scheme not in ("http", "https")
+    try:
+        return is_named_crawl(text) or is_prefix_index(text) or is_cdx_file(place) or bool(find_index(place))
+    except (UsageError, InputError):
+        return False
 
 
 def is_named_crawl(name: str) -> bool:

@@ -3,10 +3,10 @@
     $CDXMILL_CACHE, $XDG_CACHE_HOME/cdxmill, ~/.cache/cdxmill
       <SHA-256 of the URL>/
         <SHA-256 of ETag, time and size>/     one version of the file; the directories of others are deleted
-          17                                  the 64 KiB from byte 17 * 64 KiB on
+          17                                  the 64 KiB from byte 17 * 64 KiB on, and their CRC-32
 
 Opening a file costs one request, which shows whether the file has changed. A page is renamed to its name when it
-is complete, so processes can share the cache. If a page cannot be kept, it is fetched again. CDXMILL_CACHE=off
+is complete, so processes can share the cache. If a page cannot be kept, or was damaged, it is fetched again. CDXMILL_CACHE=off
 keeps no pages on disk.
 """
 
@@ -21,6 +21,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
+from zlib import crc32
 
 from cachetools import LRUCache
 
@@ -35,6 +36,8 @@ PAGE = 1 << 16
 """Bytes. A request for 64 KiB takes no longer than one for less."""
 _IN_MEMORY = 256
 """Pages in memory per file: 16 MiB."""
+_SEAL = 4
+"""Bytes of a CRC-32."""
 ReadAt = Callable[[int, int], bytes]
 
 
@@ -92,8 +95,8 @@ def read_recent(url: str, seconds: float) -> bytes:
     known: bytes | None = None
     with suppress(OSError):
         if path is not None:
-            known = path.read_bytes()
-            if 0 <= time.time() - path.stat().st_mtime < seconds:
+            known = _unsealed(path.read_bytes())
+            if known is not None and 0 <= time.time() - path.stat().st_mtime < seconds:
                 return known
     try:
         data = locate(url).read_bytes()
@@ -104,7 +107,7 @@ def read_recent(url: str, seconds: float) -> bytes:
     with suppress(CdxmillError, OSError):
         if path is not None:
             with write_atomic(path, sync_file=False) as file:
-                file.write(data)
+                file.write(_sealed(data))
     return data
 
 
@@ -183,6 +186,17 @@ def _name(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
+def _sealed(data: bytes) -> bytes:
+    """The data and their CRC-32."""
+    return data + crc32(data).to_bytes(_SEAL, "little")
+
+
+def _unsealed(sealed: bytes) -> bytes | None:
+    """The data again. None if they are damaged: else the file on the server would be called corrupt."""
+    data = sealed[:-_SEAL]
+    return data if _sealed(data) == sealed else None
+
+
 class _Pages:
     """The pages of a file of `size` bytes: from memory, from `directory`, or by `read_at`. Threads may share it."""
 
@@ -213,15 +227,15 @@ class _Pages:
         return page
 
     def _stored(self, number: int) -> bytes | None:
-        """A page on disk. None if it is missing or truncated."""
+        """A page on disk. None if it is missing or damaged."""
         directory = self._directory  # another thread may give it up
         if directory is None:
             return None
         try:
-            page = (directory / str(number)).read_bytes()
+            page = _unsealed((directory / str(number)).read_bytes())
         except OSError:
             return None
-        return page if len(page) == self._length(number) else None
+        return page if page is not None and len(page) == self._length(number) else None
 
     def _fetch(self, first: int, last: int) -> dict[int, bytes]:
         wanted = min((last + 1) * PAGE, self._size) - first * PAGE
@@ -241,7 +255,7 @@ class _Pages:
             return
         try:
             with write_atomic(directory / str(number), sync_file=False) as file:
-                file.write(page)
+                file.write(_sealed(page))
         except (CdxmillError, OSError):  # full or read-only: read on without a cache on disk
             self._directory = None
 

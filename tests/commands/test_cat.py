@@ -14,6 +14,7 @@ from warcio.archiveiterator import ArchiveIterator
 from cdxmill.commands.get import get_record
 from cdxmill.formats.own_records import parse_row
 from cdxmill.options.records import Getting
+from tests.material.wacz_files import DATA, make_wacz
 from tests.storage.range_server import serving
 
 if TYPE_CHECKING:
@@ -193,3 +194,11 @@ def test_options_that_contradict_each_other_are_refused(
 ) -> None:
     (tmp_path / "a.warc").write_bytes(RECORDS[1])
     assert run_cdxmill("cat", "a.warc", *options, cwd=tmp_path).returncode == 2
+
+
+@pytest.mark.parametrize("options", [["--offset", "0"], ["--table", "t"]])
+def test_a_wacz_has_archives_to_name(options: list[str], tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    (tmp_path / "x.wacz").write_bytes(make_wacz({DATA: RECORDS[1], "indexes/index.cdx": b""}))
+    done = run_cdxmill("cat", "x.wacz", *options, cwd=tmp_path)
+    message = f"cdxmill: x.wacz: is a WACZ; name an archive in it, such as x.wacz/{DATA}\n"
+    assert (done.returncode, done.stderr.decode()) == (2, message)

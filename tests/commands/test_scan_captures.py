@@ -149,6 +149,14 @@ def test_records_that_lines_name_are_written_as_they_are(pages: Path, tmp_path: 
     assert [line.split()[0] for line in found] == [line.split()[0] for line in lines[1:3]]
 
 
+def test_the_time_of_written_records_can_be_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    path = archive(tmp_path / "a.warc.gz", [b"x"])
+    assert scan("-o", tmp_path / "out", "--to", "warc.gz", path) == 0
+    written = gzip.decompress((tmp_path / "out" / "a.warc.gz").read_bytes())
+    assert b"WARC-Date: 2023-11-14T22:13:20Z" in written.partition(b"WARC-Type: response")[0]
+
+
 def test_a_base_name_that_two_archives_have_is_not_guessed(tmp_path: Path, capfd: Capsys) -> None:
     for name in ("a", "b"):
         (tmp_path / "warcs" / name).mkdir(parents=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from cdxmill.cli.main import main
 from cdxmill.formats.own_records import format_row, parse_row
 from cdxmill.inputs.named import Input
 from cdxmill.outputs.names import identity, unique_names
@@ -69,3 +71,25 @@ def test_a_row_is_read_back_as_it_was(fields: list[str]) -> None:
 
 def test_an_identity_is_no_spelling() -> None:
     assert identity("./a") == identity("b/../a") == str(Path.cwd() / "a")
+
+
+@pytest.mark.parametrize("size", [246, 247, 255])
+def test_the_outputs_of_an_archive_with_a_long_name_have_shorter_names(
+    size: int, pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    long, other = f"{'x' * (size - 8)}.warc.gz", f"{'x' * (size - 9)}y.warc.gz"
+    for name in (long, other):
+        shutil.copyfile(pywb_warcs / "example.warc.gz", name)
+    short = f"{'x' * 150}-*"
+    for call, kept in (
+        (["index", "-o", "cdx"], f"cdx/{short}.cdx.gz"),
+        (["scan", "-o", "found"], f"found/{short}.warc.jsonl.gz"),
+        (["recompress", "--index", "--offsets", "-o", "zst"], f"zst/{short}.warc.zst"),
+    ):
+        for _ in range(2):
+            assert main([*call, "-q", long, other]) == 0
+            assert len([*tmp_path.glob(kept)]) == 2
+    assert len([*tmp_path.glob("zst/x*")]) == 6
+    assert main(["reindex", "-q", "-o", "new", "--offsets", "zst", "cdx"]) == 0
+    assert len([*tmp_path.glob(f"new/{short}.cdx.gz")]) == 2

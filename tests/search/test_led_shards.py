@@ -37,7 +37,7 @@ def test_a_remote_cluster_does_not_lead_to_local_files(remote: Remote, directory
     assert caught.value.reason == "cannot be read (404 Not Found)"
     assert caught.value.hint == (
         f"cluster.loc names {scheme}{directory}/cdx-00000.gz, which is a local path, and the cluster is remote;"
-        " if you trust it, use --shard-index-loc"
+        " if you trust it, search with cdxmill lookup --shard-index-loc"
     )
     assert list(lookup(remote.url, "*.com", Query(shard_index_loc=("^.*", f"{directory}/")))) == WANTED
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from cdxmill.errors import InputError
 from cdxmill.storage import cache
-from cdxmill.storage.cache import PAGE, _Pages
+from cdxmill.storage.cache import PAGE, _Pages, read_recent
 
 BODY = random.Random(8).randbytes(20 * PAGE + 100)
 
@@ -45,6 +47,39 @@ def test_missing_pages_are_one_read_and_are_kept_on_disk(source: Source, tmp_pat
         assert pages.read_at(len(BODY) - 50, 100) == BODY[-50:]
         assert pages.read_at(len(BODY), 100) == b""
     assert source.seen == [0, 1, 2, 20]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data[:9] + b"?" + data[10:],
+        lambda data: data[:-1],
+        lambda data: b"x" + data,
+        lambda data: b"",
+    ],
+)
+def test_a_page_that_was_damaged_on_disk_is_fetched_again(
+    change: Callable[[bytes], bytes], source: Source, tmp_path: Path
+) -> None:
+    for _ in range(3):
+        assert _Pages(source.read_at, len(BODY), tmp_path).read_at(0, 2 * PAGE) == BODY[: 2 * PAGE]
+        if source.seen == [0, 1]:
+            (tmp_path / "1").write_bytes(change((tmp_path / "1").read_bytes()))
+    assert source.seen == [0, 1, 1]
+
+
+def test_a_small_file_that_was_damaged_on_disk_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CDXMILL_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "list").write_bytes(b"crawls")
+    for _ in range(2):
+        assert read_recent(str(tmp_path / "list"), 99) == b"crawls"
+        (kept,) = (tmp_path / "cache").rglob("whole")
+        kept.write_bytes(b"?" + kept.read_bytes()[1:])
+    (tmp_path / "list").unlink()
+    with pytest.raises(InputError):
+        read_recent(str(tmp_path / "list"), 99)
 
 
 @pytest.mark.parametrize("on_disk", [True, False])

@@ -9,7 +9,6 @@ The directory .work has the plan and the finished units. A run that was killed c
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -40,6 +39,7 @@ from cdxmill.formats.own_records import format_row
 from cdxmill.messages import count, human_bytes
 from cdxmill.options.records import Copying
 from cdxmill.outputs.record import check_failure_list
+from cdxmill.outputs.time import output_time
 from cdxmill.running.failures import Failure, Failures, kind_of
 from cdxmill.running.lock import hold, renew_held
 from cdxmill.running.processes import RateLimit, run_tasks
@@ -152,7 +152,7 @@ def _plan(asked: Asked, work: WorkDirectory, finished: Finished) -> dict[str, An
         return known
     invalid: list[InputError] = []
     begun = _write_rows(find_rows(asked, work.scratch, invalid.append), PLAN, work, finished)
-    begun["timestamp"] = _now()
+    begun["timestamp"] = output_time()
     begun["invalid"] = [(error.path, error.reason) for error in invalid]
     work.save("begun", begun)
     return begun
@@ -191,13 +191,6 @@ def _write_rows(
     with work.scratch.create(plan) as file, work.scratch.create(plan + _RUNS) as runs:
         size = write_plan(missing(), file, runs)
     return {"size": size, "present": present, "unrelated": unrelated, "revisits": revisits}
-
-
-def _now() -> str:
-    """14 digits. SOURCE_DATE_EPOCH sets another time, so that two copies of the same captures have the same bytes."""
-    seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
-    now = int(seconds) if seconds.isascii() and seconds.isdigit() else time.time()
-    return time.strftime("%Y%m%d%H%M%S", time.gmtime(now))
 
 
 class _Phase(NamedTuple):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from hashlib import sha1
 from importlib import import_module
 from itertools import chain
 from typing import IO, Any
 
 from cdxmill.errors import UsageError
+from cdxmill.outputs.time import output_time
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.records.pack_contents import GzipPacker, Packer, ZstPacker, write_contents
 from cdxmill.stages.records.read_contents import Content
@@ -135,8 +135,7 @@ def write_warc(file: IO[bytes], to: str, name: str, contents: Iterable[Content])
 
     Each is in a member or frame of its own.
     """
-    now = datetime.now(UTC).strftime("%Y%m%d%H%M%S").encode()
-    head = warcinfo(name, now, [])
+    head = warcinfo(name, output_time().encode(), [])
     first = Content(0, 0, len(head), head)
     for _ in write_contents(chain((first,), contents), _packer(to.partition(".")[2]), file.write):
         pass
