@@ -171,8 +171,8 @@ def _write(lists: Iterator[list[bytes]], file: IO[bytes]) -> None:
 def _wanted(place: Location, keys: KeyRange | None) -> Iterator[list[bytes]]:
     seen = 0
     for lines in split_lines(read_pieces(place)):
-        if not seen:
-            for line in lines[:_SAMPLE]:
+        for line in lines:
+            if line.startswith(b" CDX "):  # a file that follows another has its own header
                 _check_header(place, line)
         is_wanted = _any if keys is None else _between(keys.low, keys.high)
         few = lines[: max(_SAMPLE - seen, 0)]

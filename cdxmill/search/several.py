@@ -81,6 +81,8 @@ class SeveralSources:
         named = [source.crawl if with_crawl or is_late else "" for source in sources]
         self._endings = [b', "crawl": "%b"}' % crawl.encode() if crawl else b"" for crawl in named]
         self._are_sourced = any(self._endings) or not with_crawl
+        of_source = ({"__slots__": (), "source": number} for number in range(len(opened)))
+        self._kinds = [type("LineOfSource", (SourcedLine,), one) for one in of_source]
         self._place = ", ".join(one.name for one in opened)
 
     def answers(self, urls: Sequence[str]) -> Iterator[Answer]:
@@ -198,7 +200,7 @@ class SeveralSources:
 
     def _sourced(self, lists: Lists, number: int) -> Iterator[list[bytes]]:
         """Lines that know their source, in lists that are not empty. Raises CorruptError if they are not sorted."""
-        kind = type("LineOfSource", (SourcedLine,), {"__slots__": (), "source": number})
+        kind = self._kinds[number]
         last: list[bytes] = []
         for lines in filter(None, lists):
             if lines != sorted(lines, reverse=self._is_backwards) or not self._follow(last, lines):

@@ -142,6 +142,13 @@ def test_a_header_with_other_fields_is_refused(tmp_path: Path) -> None:
             list(lookup(tmp_path / name, "a.com"))
 
 
+def test_a_header_with_other_fields_is_refused_in_the_middle_too(tmp_path: Path) -> None:
+    line = b"com,a)/ 2020 http://a.com/ text/html 200 X - - 1 2 w\n"
+    (tmp_path / "a.cdx").write_bytes(HEADER + line * 300 + b" CDX N b a m s k M r S V g\n" + line * 9)
+    with pytest.raises(InputError, match="unknown order"):
+        list(lookup(tmp_path / "a.cdx", "a.com"))
+
+
 def test_lines_of_eleven_fields_are_found_after_their_header(tmp_path: Path) -> None:
     line = b"com,a)/ 2020 http://a.com/ text/html 200 X - - 1 2 w"
     (tmp_path / "a.cdx").write_bytes(HEADER + line + b"\n")
