@@ -44,7 +44,8 @@ class Rule(Enum):
 
     REFUSE = "all others are an error"
     STAY = "all others are an error, in a command without UPDATE"
-    UPDATE = "others are kept too, unless their archive is newer or failed"
+    MEND = "those of changed archives are written again, those of other options kept; others are an error"
+    UPDATE = "others are kept too, unless their archive has changed or failed"
     RENEW = "all others are written again"
     REPLACE = "all are written again"
 
@@ -71,6 +72,7 @@ class _State(Enum):
 _KEPT = {
     Rule.REFUSE: {_State.CURRENT},
     Rule.STAY: {_State.CURRENT},
+    Rule.MEND: {_State.CURRENT, _State.OTHER_SETTINGS},
     Rule.UPDATE: {_State.CURRENT, _State.OTHER_SETTINGS, _State.UNKNOWN},
     Rule.RENEW: {_State.CURRENT},
 }
@@ -78,6 +80,7 @@ _STALE = {_State.OLDER, _State.OTHER_SETTINGS, _State.OTHER_ARCHIVE, _State.UNKN
 _REFUSED = {
     Rule.REFUSE: _STALE,
     Rule.STAY: _STALE,
+    Rule.MEND: {_State.OTHER_ARCHIVE, _State.UNKNOWN, _State.FOREIGN},
     Rule.UPDATE: {_State.OTHER_ARCHIVE, _State.FOREIGN},
     Rule.RENEW: set[_State](),
 }

@@ -12,7 +12,12 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 
 from cdxmill.cli.main import main
+from cdxmill.commands.per_archive.task import OutputDirectory
+from cdxmill.errors import StoppedError
 from cdxmill.formats.own_records import OUTPUTS
+from cdxmill.inputs.named import named_input
+from cdxmill.outputs.existing import LineSettings, Rule
+from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.storage.location import join, locate
 from cdxmill.storage.walk import files_below
 
@@ -175,9 +180,9 @@ def test_without_extended_attributes_hdfs_has_no_record(
         run(*call, "--update")
 
 
-def flip(path: Path) -> None:
+def flip(path: Path, offset: int) -> None:
     data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
+    data[offset] ^= 1
     path.write_bytes(data)
 
 
@@ -194,22 +199,37 @@ def test_one_changed_byte_is_noticed_and_another_time_alone_is_not(
         run(*call)
         assert Path("out", OUTPUTS).read_bytes().count(b"\n") == rows + 1, "it is read once"
     before = output.read_bytes()
-    flip(output)
+    flip(output, len(before) // 2)
     run(*call, status=2)
     assert f"{output}: was changed, or " in capfd.readouterr().err
     output.write_bytes(before)
     run(*call)
 
 
-def test_an_index_beside_with_one_changed_byte_is_written_again(archives: Path) -> None:
+@pytest.mark.parametrize("offset", [9, 200], ids=["in the gzip header", "in the first line"])
+def test_an_index_beside_with_one_changed_byte_is_noticed(
+    offset: int, archives: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     call = ["recompress", "--index", "-o", "out", "A/rec.warc.gz"]
     run(*call)
     index = Path("out/rec.warc.zst.cdx.gz")
     whole = index.read_bytes()
-    flip(index)
+    flip(index, offset)
     run(*call, status=2)
+    assert f"{index}: was changed, or " in capfd.readouterr().err
     run(*call, "--replace")
     assert index.read_bytes() == whole
+
+
+def test_outputs_that_cannot_be_asked_for_stop_the_run(
+    archives: Path, server: RangeServer, hurry: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    server.add("/bucket/out/rec.cdx.gz", b"").statuses = [503] * 99
+    names = {named_input("A/rec.warc.gz", "rec.warc.gz"): "rec.cdx.gz"}
+    directory = OutputDirectory(locate("s3://bucket/out"), None, archives)
+    with pytest.raises(StoppedError, match=r"out/rec.cdx.gz: did not answer \(503\) after 8 tries"):
+        directory.plan(names, LineSettings(CaptureOptions(), "cdxj"), Rule.UPDATE)
 
 
 @pytest.fixture

@@ -352,7 +352,8 @@ def _incomplete(
 ) -> Iterator[Input]:
     """The archives whose outputs could be kept, but whose index or table is wanted, and absent or of another output."""
     indexes = {beside[one].new: beside[one].index_name for one in kept} if options.index else {}
-    current = set(directory.plan(indexes, _INDEX, Rule.UPDATE).kept)
+    rule = Rule.MEND if options.existing is Rule.REFUSE else options.existing
+    current = set(directory.plan(indexes, _INDEX, rule).kept)
     for one in kept:
         found = beside[one]
         is_without = (options.index and found.new not in current) or (

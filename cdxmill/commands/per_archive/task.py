@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, TypeVar, cast
 
 from cdxmill.capture import Damage, Note
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, StoppedError
 from cdxmill.formats.own_records import FAILURES
 from cdxmill.inputs.named import Input, check_archives
 from cdxmill.messages import say
@@ -172,11 +172,14 @@ class OutputDirectory(NamedTuple):
     note: Callable[[str], None] = say
 
     def plan(self, names: Mapping[Input, str], settings: OutputSettings, rule: Rule) -> PlannedOutputs:
-        """Which archives have to be read to write the outputs of these names. Raises UsageError, InputError.
+        """Which archives have to be read to write the outputs of these names. Raises UsageError, StoppedError.
 
         Outputs that are kept although nothing tells what they were made from are reported.
         """
-        planned = plan_outputs(outputs_in(self.place, names), settings, rule, self.directory)
+        try:
+            planned = plan_outputs(outputs_in(self.place, names), settings, rule, self.directory)
+        except InputError as error:  # the storage of the outputs does not answer
+            raise StoppedError(str(error)) from None
         if planned.unknown:
             number = len(planned.unknown)
             more = f" ({number} such outputs)" if number > 1 else ""
