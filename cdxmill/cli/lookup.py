@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
 from cdxmill.cli.command import print_error, standard_output
-from cdxmill.errors import FAILED, OK, CorruptError, InputError, UsageError
-from cdxmill.options.option import Excludes, argument, option
-from cdxmill.options.queries import Query
+from cdxmill.errors import FAILED, OK, AbsentError, CorruptError, InputError, UsageError
+from cdxmill.options.option import Excludes, Needs, Options, argument, option
+from cdxmill.options.queries import NEWEST, Query
 
 if TYPE_CHECKING:
     from cdxmill.formats.lines.lookup_query import KeyRange
     from cdxmill.search.query import Estimate, OpenCluster, Pages, PreparedQuery
+    from cdxmill.search.several import SeveralSources
 
     _Size = int | Pages | Estimate
     _SizeOf = Callable[[str, KeyRange], _Size]
+    _Sized = list[tuple[list[str], _SizeOf]]
 
 _MOST_REPORTED = 10
 """Lines that are reported each."""
@@ -54,6 +56,13 @@ class LookupArguments(Query):
         "Print an estimate of the number of lines, with bounds. No block of a cluster is read.",
         default=False,
     )
+    by_source: bool = option(
+        "--by-source",
+        "Print these numbers for each cluster, file or crawl of CLUSTER, with a tab and its name.",
+        Needs("count", "estimate", "show_num_pages"),
+        default=False,
+    )
+    newest_crawls: int | None = NEWEST
     quiet: bool = option(
         "--quiet -q", "For scripts. lookup has no progress and no summary that it could hide.", default=False
     )
@@ -72,7 +81,7 @@ def lookup(arguments: LookupArguments) -> int:
     Examples:
         cdxmill lookup cluster http://example.com/
         cdxmill lookup cluster 'http://example.com/*' --from 2014 --fl timestamp,url
-        cdxmill lookup all.cdxj '*.example.com' --count
+        cdxmill lookup all.cdxj '*.example.com' --count --by-source
     """
     from cdxmill.search.lookup import in_order
 
@@ -111,7 +120,7 @@ def _print_lines_of_many(arguments: LookupArguments, urls: Iterable[str], out: B
     from cdxmill.stages.lines.line_lists import text_of
 
     skipped = _Skipped()
-    for answer in lookup_named(arguments.cluster, urls, arguments, skipped):
+    for answer in lookup_named(arguments.cluster, urls, arguments, skipped, arguments.newest_crawls):
         if answer.error is not None:
             if arguments.url is not None:
                 raise answer.error
@@ -127,7 +136,7 @@ def _print_lines_of_many(arguments: LookupArguments, urls: Iterable[str], out: B
 def _is_one_cluster(arguments: LookupArguments) -> bool:
     from cdxmill.search.lookup import is_one_cluster
 
-    return is_one_cluster(arguments.cluster)
+    return is_one_cluster(arguments.cluster) and arguments.newest_crawls is None
 
 
 class _Skipped:
@@ -144,7 +153,9 @@ class _Skipped:
 
     def __call__(self, error: InputError, effect: str = "the line is skipped") -> None:
         self._count += 1
-        if self._count <= _MOST_REPORTED:
+        if isinstance(error, AbsentError):  # not a line but a crawl
+            print_error(str(error))
+        elif self._count <= _MOST_REPORTED:
             print_error(f"{error}; {effect}")
 
     def is_empty(self) -> bool:
@@ -155,14 +166,15 @@ class _Skipped:
 
 
 def _print_sizes(arguments: LookupArguments, urls: Iterable[str], out: BinaryIO) -> bool:
-    """Print one size per URL; with --input, followed by a tab and the URL. Return False if something was skipped."""
-    import json
+    """Print one size per URL, or per URL and source; with --input, followed by a tab and the URL.
 
+    Return False if something was skipped.
+    """
     from cdxmill.search.query import PreparedQuery
 
     skipped = _Skipped()
     prepared = PreparedQuery(arguments, skipped)
-    with _open_sized(arguments, prepared, skipped) as size_of:
+    with _open_sized(arguments, prepared, skipped) as sized:
         for url in urls:
             try:
                 keys = prepared.keys(url)
@@ -171,39 +183,59 @@ def _print_sizes(arguments: LookupArguments, urls: Iterable[str], out: BinaryIO)
                     raise
                 skipped.report_invalid(error)
                 continue
-            try:
-                size = size_of(url, keys)
-            except CorruptError as error:
-                if arguments.input is None:
-                    raise
-                skipped(error, f"{url}: not counted")
-                continue
-            text = str(size) if isinstance(size, int) else json.dumps(size._asdict())
-            line = text if arguments.input is None else f"{text}\t{url}"
-            out.write(f"{line}\n".encode("utf-8", "surrogateescape"))
+            about = [] if arguments.input is None else [url]
+            for names, size_of in sized:
+                try:
+                    line = "\t".join([_text(size_of(url, keys)), *about, *names])
+                except CorruptError as error:
+                    if arguments.input is None:
+                        raise
+                    skipped(error, f"{url}: not counted")
+                    continue
+                out.write(f"{line}\n".encode("utf-8", "surrogateescape"))
     return skipped.is_empty()
 
 
+def _text(size: _Size) -> str:
+    import json
+
+    return str(size) if isinstance(size, int) else json.dumps(size._asdict())
+
+
 @contextmanager
-def _open_sized(arguments: LookupArguments, prepared: PreparedQuery, skipped: _Skipped) -> Iterator[_SizeOf]:
-    """What gives the size that was asked for."""
+def _open_sized(arguments: LookupArguments, prepared: PreparedQuery, skipped: _Skipped) -> Iterator[_Sized]:
+    """What gives the sizes that were asked for, each with the name of its source with --by-source."""
     from cdxmill.search.lookup import open_searched
 
     if _is_one_cluster(arguments):
         keys = None if arguments.url is None else prepared.keys(arguments.url)
+        names = [arguments.cluster] if arguments.by_source else []
         with open_searched(arguments.cluster, arguments.shard_index_loc, keys) as opened:
-            yield lambda url, keys: _size(arguments, prepared, opened, keys)
+            yield [(names, lambda url, keys: _size(arguments, prepared, opened, keys))]
         return
-    from cdxmill.search.several import open_several
+    from cdxmill.search.several import SeveralSources, open_present
     from cdxmill.search.sources import find_sources
 
-    with open_several(find_sources(arguments.cluster, None), arguments, skipped) as several:
-        if arguments.show_num_pages:
-            yield lambda url, keys: several.count_pages(url)
-        elif arguments.estimate:
-            yield lambda url, keys: several.estimate(url)
-        else:
-            yield lambda url, keys: several.count(url)
+    with ExitStack() as files:
+        sources = find_sources(arguments.cluster, None, arguments.newest_crawls)
+        found = open_present(sources, files, arguments, skipped)
+        if not arguments.by_source:
+            several = SeveralSources(list(found), list(found.values()), arguments, skipped, True)
+            yield [([], _size_of(arguments, several))]
+            return
+        each = [
+            (one, SeveralSources([one], [searched], arguments, skipped, True))
+            for one, searched in found.items()
+        ]
+        yield [([source.name], _size_of(arguments, one)) for source, one in each]
+
+
+def _size_of(arguments: LookupArguments, several: SeveralSources) -> _SizeOf:
+    if arguments.show_num_pages:
+        return lambda url, keys: several.count_pages(url)
+    if arguments.estimate:
+        return lambda url, keys: several.estimate(url)
+    return lambda url, keys: several.count(url)
 
 
 def _size(arguments: LookupArguments, prepared: PreparedQuery, opened: OpenCluster, keys: KeyRange) -> _Size:
@@ -212,6 +244,31 @@ def _size(arguments: LookupArguments, prepared: PreparedQuery, opened: OpenClust
     if arguments.show_num_pages:
         return count_pages(opened, keys, arguments.page_size)
     return estimate(opened, prepared, keys) if arguments.estimate else prepared.count(opened, keys)
+
+
+class CrawlsArguments(Options):
+    """The command line of `crawls`."""
+
+    name: str = argument("NAME", "Name of a crawl, or a pattern such as CC-MAIN-2024-*.", default="CC-MAIN-*")
+    newest_crawls: int | None = NEWEST
+
+
+def crawls(arguments: CrawlsArguments) -> int:
+    """Print the names of Common Crawl's crawls.
+
+    The newest is the first. Each line has the NAME of a crawl, a tab and its title. lookup, get and copy take these names,
+    and patterns for them.
+
+    Examples:
+        cdxmill crawls
+        cdxmill crawls 'CC-MAIN-2024-*' --newest-crawls 3
+    """
+    from cdxmill.cluster.find import crawls_like
+
+    with standard_output() as out:
+        for one in crawls_like(arguments.name, arguments.newest_crawls):
+            out.write(f"{one.name}\t{' '.join(one.title.split())}\n".encode("utf-8", "replace"))
+    return OK
 
 
 def urls_of(one: str | None, path: str | None, name: str) -> Iterable[str]:

@@ -31,6 +31,7 @@ COMMANDS = {
     "lookup": "lookup",
     "get": "records",
     "copy": "records",
+    "crawls": "lookup",
     "cat": "records",
     "count": "contents",
     "verify": "clusters",

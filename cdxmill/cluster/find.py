@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import NamedTuple
 
 from cdxmill.errors import CdxmillError, InputError, RefusedError, UsageError
 from cdxmill.formats.clusters.zipnum import INDEX, LOCATIONS, MANIFEST, SHARD, SUMMARY, part_name, shard_name
@@ -29,6 +30,7 @@ BASE = "https://data.commoncrawl.org"
 COLLINFO = "https://index.commoncrawl.org/collinfo.json"
 _BUCKET = "s3://commoncrawl"
 _NAME = re.compile(r"CC-MAIN-[0-9*?\[\]-]+")
+_PATTERN = re.compile(r"[*?\[]")
 _KEPT = 86400.0
 """Seconds for which the list is kept: a new crawl is published once a month."""
 _SHOWN = 3
@@ -61,21 +63,32 @@ def no_crawl(index: str) -> UsageError | None:
     return UsageError(f"{name}: no such crawl ({index} does not exist); {list_url()} has all names")
 
 
-def crawls_like(pattern: str) -> list[str]:
-    """The names of the crawls that a name or a pattern stands for, in the order of the list.
+class Crawl(NamedTuple):
+    """A crawl in the list of crawls: its name, and its title or ""."""
+
+    name: str
+    title: str
+
+
+def is_pattern(name: str) -> bool:
+    """Whether the name of a crawl is a pattern for several names."""
+    return bool(_PATTERN.search(name))
+
+
+def crawls_like(pattern: str, newest: int | None = None) -> list[Crawl]:
+    """The crawls that a name or a pattern stands for, newest first as in the list; of these, the first `newest`.
 
     Raises UsageError if the list has none, InputError if it cannot be read and no earlier copy is kept.
     """
-    if not re.search(r"[*?\[]", pattern):
-        return [pattern]
     url = list_url()
     from cdxmill.storage.cache import read_recent  # slow to import, and most names are paths
 
-    names = _names(url, read_recent(url, _KEPT))
-    found = [name for name in names if fnmatchcase(name, pattern)]
+    crawls = _crawls(url, read_recent(url, _KEPT))
+    found = [one for one in crawls if fnmatchcase(one.name, pattern)]
     if not found:
-        raise UsageError(f"{pattern}: no such crawl in {url}; the newest are {', '.join(names[:_SHOWN])}")
-    return found
+        names = ", ".join(one.name for one in crawls[:_SHOWN])
+        raise UsageError(f"{pattern}: no such crawl in {url}; the newest are {names}")
+    return found[:newest]
 
 
 def list_url() -> str:
@@ -85,12 +98,12 @@ def list_url() -> str:
     return os.environ.get("CDXMILL_COLLINFO") or default
 
 
-def _names(url: str, data: bytes) -> list[str]:
+def _crawls(url: str, data: bytes) -> list[Crawl]:
     try:
-        names = [str(one["id"]) for one in json.loads(data)]
-    except (ValueError, TypeError, KeyError, RecursionError):
+        found = [Crawl(str(one["id"]), str(one.get("name") or "")) for one in json.loads(data)]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise InputError(url, "is not a list of crawls", "check the URL, or name each crawl") from None
-    return [name for name in names if is_crawl(name) and not re.search(r"[*?\[]", name)]
+    return [one for one in found if is_crawl(one.name) and not is_pattern(one.name)]
 
 
 INDEXES = (INDEX, SUMMARY, "all.idx")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cdxmill.capture import Headers
 from cdxmill.cluster.archive_index import ArchivePlaces, archives_of
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import AbsentError, InputError, UsageError
 from cdxmill.formats.lines.capture_fields import ABSENT, RecordLocation, record_location, timestamp_of_line
 from cdxmill.formats.lines.timestamp import timestamp_of
 from cdxmill.inputs.archive_store import ArchiveStore
@@ -90,22 +90,30 @@ def _found(asked: Getting) -> tuple[RecordLocation, str, ArchivePlaces]:
     """The index line of a capture, the cluster that has it, and the places of its archives."""
     cluster, url, timestamp = os.fspath(asked.source), asked.url or "", asked.timestamp
     archives = optional_path(asked.archives)
-    if is_one_cluster(cluster):
+    if is_one_cluster(cluster) and asked.newest_crawls is None:
         return find_capture(cluster, url, timestamp), cluster, archives_of(locate(cluster), archives)
-    sources = find_sources(cluster, archives)
+    sources = find_sources(cluster, archives, asked.newest_crawls)
     if any(source.is_pipe or source.is_tree for source in sources):
         raise UsageError(
             f"{cluster}: get needs clusters, crawls or CDX files; use copy for other index lines"
         )
-    with open_several(sources, _query(timestamp), with_crawl=False) as several:
+    with open_several(sources, _query(timestamp), _note, with_crawl=False) as several:
         line = _chosen(chain.from_iterable(several.lists(url)), timestamp)
+        present = several.sources
     if line is None:
         raise InputError(cluster, f"has no capture of {url}")
-    source = sources[source_of(line)]
+    source = present[source_of(line)]
     location = _location(source.cluster, line)
     if source.crawl:
         say(f"{source.crawl}: {location.url} {location.timestamp}")
     return location, source.cluster, source.places
+
+
+def _note(error: InputError) -> None:
+    """Say that a crawl has no index. Any other error is raised."""
+    if not isinstance(error, AbsentError):
+        raise error
+    say(f"note: {error}")
 
 
 def find_capture(cluster: str, url: str, timestamp: str | None) -> RecordLocation:

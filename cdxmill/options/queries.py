@@ -94,6 +94,12 @@ FIELDS: Any = option(
     ReadBy(lambda text: tuple(name.strip() for name in text.split(",")) if text else None),
     default=None,
 )
+NEWEST: Any = option(
+    "--newest-crawls N",
+    "Of the crawls that a name such as CC-MAIN-* stands for, only the N newest.",
+    default=None,
+    min=1,
+)
 SHARD_RULE: Any = option(
     "--shard-index-loc MATCH REPLACE",
     "Location of the shards: the directory of the index, with the regular expression MATCH replaced by REPLACE. The"

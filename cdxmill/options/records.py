@@ -18,7 +18,7 @@ from cdxmill.options.option import (
     flags,
     option,
 )
-from cdxmill.options.queries import Selection
+from cdxmill.options.queries import NEWEST, Selection
 
 _SIZE = re.compile(r"(\d{1,12})([KMGT]?)(?:i?B)?", re.I)
 _LEAST = 1 << 16
@@ -48,6 +48,7 @@ class Copying(Quiet, Selection):
         default=(),
         kw_only=False,
     )
+    newest_crawls: int | None = NEWEST
     output: AnyPath | None = option(
         "--output -o OUTPUT", "Directory, s3 or hdfs URL to write to.", default=None
     )
@@ -116,6 +117,7 @@ class Getting(Options):
         default=None,
         min=1,
     )
+    newest_crawls: int | None = NEWEST
     archives: AnyPath | None = option(
         "--archives LOCATION",
         "Where the archives are: a directory, a URL prefix, a WACZ, or a path index (a text file; each line: file"

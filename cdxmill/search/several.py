@@ -30,7 +30,7 @@ from cdxmill.search.query import (
     estimate,
     no_page,
 )
-from cdxmill.search.sources import LineSource, SearchedCluster, Source, find_sources, open_source
+from cdxmill.search.sources import LineSource, SearchedCluster, Source, find_sources, open_listed
 from cdxmill.stages.lines.merge_lines import merge_lines
 from cdxmill.stages.zipnum.find_lines import wanted_blocks
 
@@ -77,7 +77,7 @@ class SeveralSources:
         self._part.few = asked.few
         self._part.unknown, self._part.has_times = (), asked.has_times
         self._part.read = [name for name in asked.read if name != CRAWL]
-        self._asked, self._sources, self._opened = asked, sources, opened
+        self._asked, self.sources, self._opened = asked, sources, opened
         named = [source.crawl if with_crawl or is_late else "" for source in sources]
         self._endings = [b', "crawl": "%b"}' % crawl.encode() if crawl else b"" for crawl in named]
         self._are_sourced = any(self._endings) or not with_crawl
@@ -115,7 +115,7 @@ class SeveralSources:
         """
         keys = self._asked.keys(url)
         found = [self._estimate(one, url, keys) for one in self._opened]
-        of_crawls = [one.least for one, source in zip(found, self._sources, strict=True) if source.crawl]
+        of_crawls = [one.least for one, source in zip(found, self.sources, strict=True) if source.crawl]
         least = max(sum(of_crawls), *(one.least for one in found))
         known = [one.most for one in found if one.most is not None]
         most = sum(known) if len(known) == len(found) else None
@@ -224,10 +224,28 @@ def _batched(lines: Iterator[bytes], size: int) -> Iterator[list[bytes]]:
 def open_several(
     sources: Sequence[Source], query: Query, skip: Skip | None = None, *, with_crawl: bool = True
 ) -> Iterator[SeveralSources]:
-    """Open sources to search them as one. Raises UsageError, InputError, also inside the `with`."""
+    """Open sources to search them as one. `skip` is called for the crawls of a pattern that have no index, too.
+
+    Raises UsageError, InputError, also inside the `with`.
+    """
     with ExitStack() as files:
-        opened = [files.enter_context(open_source(source, query.shard_index_loc)) for source in sources]
-        yield SeveralSources(sources, opened, query, skip, with_crawl)
+        opened = open_present(sources, files, query, skip)
+        yield SeveralSources(list(opened), list(opened.values()), query, skip, with_crawl)
+
+
+def open_present(
+    sources: Sequence[Source], files: ExitStack, query: Query, skip: Skip | None = None
+) -> dict[Source, LineSource]:
+    """The sources, opened until `files` are closed, without the crawls of a pattern that have no index (see `open_listed`).
+
+    Raises UsageError, InputError; also if no source is left.
+    """
+    rule = query.shard_index_loc
+    found = {source: open_listed(source, files, skip, rule) for source in sources}
+    opened = {source: one for source, one in found.items() if one is not None}
+    if not opened:
+        open_listed(sources[0], files, None, rule)
+    return opened
 
 
 def lookup_in_sources(
@@ -241,8 +259,13 @@ def lookup_in_sources(
         yield from several.answers(urls)
 
 
-def lookup_named(named: str, urls: Iterable[str], query: Query, skip: Skip | None = None) -> Iterator[Answer]:
-    """The answers for `urls` in what the user named: one cluster or CDX file, or several sources. Raises as `lookup`."""
-    if is_one_cluster(named):
+def lookup_named(
+    named: str, urls: Iterable[str], query: Query, skip: Skip | None = None, newest: int | None = None
+) -> Iterator[Answer]:
+    """The answers for `urls` in what the user named: one cluster or CDX file, or several sources. Raises as `lookup`.
+
+    `newest` is as in `find_sources`.
+    """
+    if is_one_cluster(named) and newest is None:
         return lookup_many(named, urls, query, skip)
-    return lookup_in_sources(find_sources(named, None), list(urls), query, skip)
+    return lookup_in_sources(find_sources(named, None, newest), list(urls), query, skip)

@@ -7,12 +7,12 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from cdxmill.cluster.archive_index import ArchivePlaces, archives_of
-from cdxmill.cluster.find import Rule, archives_of_crawls, crawls_like, find_index, index_of_crawl
-from cdxmill.errors import UsageError
+from cdxmill.cluster.find import Rule, archives_of_crawls, crawls_like, find_index, index_of_crawl, is_pattern
+from cdxmill.errors import AbsentError, RefusedError, UsageError
 from cdxmill.formats.clusters.zipnum import INDEX
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.inputs.pipes import STDIN, is_pipe
-from cdxmill.search.lookup import is_cdx_file, is_named_crawl, is_prefix_index, names_in, open_searched
+from cdxmill.search.lookup import Skip, is_cdx_file, is_named_crawl, is_prefix_index, names_in, open_searched
 from cdxmill.search.many import Answer, answer_many
 from cdxmill.search.query import OpenCluster, PreparedQuery, stored_near
 from cdxmill.storage.interface import Entry
@@ -39,12 +39,14 @@ class LineSource(Protocol):
 class Source(NamedTuple):
     """What the user named, the path or URL of its cluster or file, and where the archives of its lines are.
 
-    `crawl` is its name if it is a crawl that was given by name; else "".
+    `crawl` is its name if it is a crawl that was given by name; else "". `is_listed` says that the user gave a pattern,
+    and the list of crawls this name.
     """
 
     name: str
     places: ArchivePlaces
     crawl: str = ""
+    is_listed: bool = False
 
     @property
     def cluster(self) -> str:
@@ -68,18 +70,26 @@ class Source(NamedTuple):
         return not self.crawl and is_prefix_index(self.name)
 
 
-def find_sources(text: str, archives: str | None) -> list[Source]:
-    """The sources that `text` names, separated by commas. Raises UsageError, InputError."""
-    found: dict[Source, None] = {}
-    for name in names_in(text):
-        if is_named_crawl(name):
-            places = ArchivePlaces(archives or archives_of_crawls())
-            found.update(dict.fromkeys(Source(one, places, one) for one in crawls_like(name)))
-        else:
-            found[_source(name, archives)] = None
-    if not found:
+def find_sources(text: str, archives: str | None, newest: int | None = None) -> list[Source]:
+    """The sources that `text` names, separated by commas; of a pattern of crawls the `newest`. Raises UsageError, InputError."""
+    names = names_in(text)
+    if not names:
         raise UsageError("no source given; name a cluster, a crawl, a .cdxj file or -")
-    return list(found)
+    patterns = {name for name in names if is_pattern(name) and is_named_crawl(name)}
+    if newest is not None and not patterns:
+        raise UsageError("--newest-crawls needs names of crawls, such as 'CC-MAIN-*'")
+    found: dict[str, Source] = {}
+    for name in names:
+        if name in patterns:
+            for one in crawls_like(name, newest):
+                found.setdefault(one.name, _crawl(one.name, archives)._replace(is_listed=True))
+        else:
+            found[name] = _crawl(name, archives) if is_named_crawl(name) else _source(name, archives)
+    return list(found.values())
+
+
+def _crawl(name: str, archives: str | None) -> Source:
+    return Source(name, ArchivePlaces(archives or archives_of_crawls()), name)
 
 
 def check_read_once(sources: str, queries: str) -> None:
@@ -118,6 +128,24 @@ def open_source(source: Source, rule: Rule | None = None) -> Iterator[LineSource
             yield SearchedTree(files.enter_context(open_prefix_index(source.name)))
         else:
             yield SearchedCluster(files.enter_context(open_searched(source.cluster, rule)))
+
+
+def open_listed(
+    source: Source, files: ExitStack, skip: Skip | None, rule: Rule | None = None
+) -> LineSource | None:
+    """As `open_source`, until `files` are closed. For a crawl of a pattern that has no index, `skip` is called: None."""
+    try:
+        return files.enter_context(open_source(source, rule))
+    except (UsageError, RefusedError) as error:
+        if skip is None or not source.is_listed:
+            raise
+        reason = f"{error.path} {error.reason}" if isinstance(error, RefusedError) else "it has no index"
+        skip(
+            AbsentError(
+                source.crawl, f"was not searched ({reason})", "the answer is that of the other crawls"
+            )
+        )
+        return None
 
 
 class SearchedCluster:

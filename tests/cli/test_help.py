@@ -76,7 +76,11 @@ def test_the_same_kind_of_value_has_the_same_name_in_all_commands() -> None:
     assert unknown == []
 
 
-def test_the_examples_of_all_commands_run_in_their_order(tmp_path: Path, pywb_warcs: Path) -> None:
+def test_the_examples_of_all_commands_run_in_their_order(
+    tmp_path: Path, pywb_warcs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "list.json").write_text('[{"id": "CC-MAIN-2024-22", "name": "May 2024"}]')
+    monkeypatch.setenv("CDXMILL_COLLINFO", str(tmp_path / "list.json"))
     (tmp_path / "warcs").mkdir()
     for name in ("dupes.warc.gz", "iana.warc.gz"):
         (tmp_path / "warcs" / name).symlink_to(pywb_warcs / name)

@@ -198,3 +198,65 @@ def test_a_missing_archive_costs_only_its_own_captures(web: RangeServer, run: Ru
     status, _, _ = run("copy", "-o", tmp_path / "out", "CC-MAIN-2024-22", "*.example.com")
     assert (status, len(payloads(tmp_path / "out"))) == (0, 2 * PAGES)
     assert not (tmp_path / "out/copy-failures.tsv").exists()
+
+
+def without_index(web: RangeServer, *names: str) -> None:
+    """Take the indexes of crawls from the server."""
+    for path in [path for path in web.files if any(f"/{name}/indexes/" in path for name in names)]:
+        del web.files[path]
+
+
+def test_a_crawl_without_an_index_costs_only_its_own_captures(
+    web: RangeServer, run: Run, tmp_path: Path
+) -> None:
+    without_index(web, "CC-MAIN-2024-22")
+    reason = "cdxmill: CC-MAIN-2024-22: was not searched (it has no index); the answer is that of the other crawls\n"
+    status, stdout, stderr = run("lookup", "CC-MAIN-*", "*.example.com")
+    assert (status, stderr) == (1, reason)
+    assert Counter(row["crawl"] for row in rows_of(stdout)) == dict.fromkeys(CRAWLS[1:], 2 * PAGES)
+    assert run("lookup", "CC-MAIN-*", "*.example.com", "--count") == (1, b"24\n", reason)
+    assert run("get", "CC-MAIN-*", "http://example.com/1", "--headers")[0] == 0
+    for options in ((), ("--limit", "100"), ("--originals",)):
+        out = tmp_path / "-".join(["out", *options])
+        status, _, stderr = run("copy", "-q", "-o", out, "CC-MAIN-*", "*.example.com", *options)
+        assert (status, stderr.count("CC-MAIN-2024-22: was not searched")) == (1, 1)
+        assert Counter(one.rstrip(".")[-10:] for one in payloads(out)) == dict.fromkeys(
+            (DATES[name] for name in CRAWLS[1:]), 2 * PAGES
+        )
+    without_index(web, *CRAWLS)
+    assert run("lookup", "CC-MAIN-*", "*.example.com")[:2] == (2, b"")
+
+
+def test_the_newest_crawls_are_searched(web: RangeServer, run: Run, tmp_path: Path) -> None:
+    newest = ("CC-MAIN-*", "--newest-crawls", "2")
+    _, stdout, _ = run("lookup", *newest, "http://example.com/1")
+    assert sorted(row["crawl"] for row in rows_of(stdout)) == sorted(CRAWLS[:2])
+    run("copy", "-q", "-o", tmp_path / "out", *newest, "http://example.com/1")
+    assert len(payloads(tmp_path / "out")) == 2
+    assert run("get", "CC-MAIN-*", "--newest-crawls", "1", "http://example.com/1", "2023")[0] == 0
+    for words in (["lookup"], ["get"], ["copy", "-o", tmp_path / "x"]):
+        status, _, stderr = run(*words, CRAWLS[0], "--newest-crawls", "2", "http://example.com/1")
+        assert (status, "--newest-crawls needs names of crawls" in stderr) == (2, True)
+
+
+def test_the_list_of_crawls(web: RangeServer, run: Run) -> None:
+    assert run("crawls") == (0, "".join(f"{name}\t{name}\n" for name in CRAWLS).encode(), "")
+    assert run("crawls", "CC-MAIN-2024-*", "--newest-crawls", "1")[1].startswith(CRAWLS[0].encode())
+    assert run("crawls", "CC-MAIN-1999-*")[0] == 2
+
+
+def test_the_size_of_a_query_in_each_crawl(web: RangeServer, run: Run, tmp_path: Path) -> None:
+    without_index(web, "CC-MAIN-2024-10")
+    left = (CRAWLS[0], CRAWLS[2])
+    status, stdout, stderr = run("lookup", "CC-MAIN-*", "*.example.com", "--count", "--by-source")
+    assert (status, stderr.count("\n")) == (1, 1)
+    assert stdout.decode() == "".join(f"12\t{name}\n" for name in left)
+    (tmp_path / "urls.txt").write_text("*.example.com\nother.org/1\n")
+    _, stdout, _ = run("lookup", "CC-MAIN-*", "-i", tmp_path / "urls.txt", "--count", "--by-source")
+    wanted = [
+        f"{size}\t{url}\t{name}" for size, url in ((12, "*.example.com"), (1, "other.org/1")) for name in left
+    ]
+    assert stdout.decode().splitlines() == wanted
+    _, stdout, _ = run("lookup", "CC-MAIN-*", "*.example.com", "--estimate", "--by-source")
+    assert [line.partition(b"\t")[2].decode() for line in stdout.splitlines()] == list(left)
+    assert run("lookup", "CC-MAIN-*", "*.example.com", "--by-source")[0] == 2

@@ -24,7 +24,7 @@ from cdxmill.options.records import Copying
 from cdxmill.search.originals import Reference, first_original, query_for
 from cdxmill.search.query import PreparedQuery, query_of
 from cdxmill.search.several import open_several, source_of
-from cdxmill.search.sources import LineSource, Source, find_sources, open_source
+from cdxmill.search.sources import LineSource, Source, find_sources, open_listed
 from cdxmill.stages.lines.merge_lines import sort_lists
 from cdxmill.storage.scratch import Scratch
 
@@ -110,7 +110,8 @@ def ask(asked: Copying, urls: Iterable[str]) -> Asked:
 
     Raises UsageError, InputError.
     """
-    sources = find_sources(",".join(path_list(asked.source)), optional_path(asked.archives))
+    named = ",".join(path_list(asked.source))
+    sources = find_sources(named, optional_path(asked.archives), asked.newest_crawls)
     urls = list(dict.fromkeys(urls))
     if not urls and all(source.has_lines for source in sources):
         urls = [EVERYTHING]
@@ -131,18 +132,18 @@ def find_rows(asked: Asked, scratch: Scratch, skip: Callable[[InputError], None]
 
 def _rows(asked: Asked, skip: Callable[[InputError], None]) -> Iterator[list[bytes]]:
     """The rows of all lines; sources whose lines are not compared are opened one after the other."""
-    sources, query = list(enumerate(asked.sources)), asked.query
-    is_each = (query.collapse, query.limit) == (None, None)
-    for group in [[one] for one in sources] if is_each else [sources]:
-        with open_several([source for _, source in group], query, skip, with_crawl=False) as several:
+    query, numbers = asked.query, {source: number for number, source in enumerate(asked.sources)}
+    is_each = (query.collapse, query.limit) == (None, None) and not any(one.is_listed for one in numbers)
+    for group in [[one] for one in numbers] if is_each else [list(numbers)]:
+        with open_several(group, query, skip, with_crawl=False) as several:
             for asked_as, answer in enumerate(several.answers(asked.urls)):
                 if answer.error is not None:
                     raise UsageError(str(answer.error))
                 for lines in answer.lists:
-                    found = [(line, *group[source_of(line)]) for line in lines]
+                    found = [(line, several.sources[source_of(line)]) for line in lines]
                     rows = [
-                        row_of(line, asked_as, asked.place_of(line, number), source, skip)
-                        for line, number, source in found
+                        row_of(line, asked_as, asked.place_of(line, numbers[source]), source, skip)
+                        for line, source in found
                     ]
                     yield [row for row in rows if row is not None]
 
@@ -272,12 +273,12 @@ def find_originals(
 
     The source of a revisit is searched first, then the others. `missing` takes those whose original no source has.
     """
-    opened: dict[int, LineSource] = {}
+    opened: dict[int, LineSource | None] = {}
     with ExitStack() as files:
         for one in revisits:
             for number in sorted(range(len(asked.sources)), key=lambda number: number != one.source):
-                if number not in opened:
-                    opened[number] = files.enter_context(open_source(asked.sources[number]))
+                if number not in opened:  # a crawl without an index was reported by the plan
+                    opened[number] = open_listed(asked.sources[number], files, lambda error: None)
                 if row := _original_row(asked, number, opened[number], one):
                     yield row
                     break
@@ -285,10 +286,10 @@ def find_originals(
                 missing(one)
 
 
-def _original_row(asked: Asked, number: int, searched: LineSource, one: Revisit) -> bytes | None:
+def _original_row(asked: Asked, number: int, searched: LineSource | None, one: Revisit) -> bytes | None:
     reference = Reference(one.refers_to, one.refers_to_date)
-    lines = _answers(searched, query_for(reference, one.timestamp), reference.url or one.url)
-    found = first_original(lines, one.digest)
+    query, url = query_for(reference, one.timestamp), reference.url or one.url
+    found = None if searched is None else first_original(_answers(searched, query, url), one.digest)
     if found is None:
         return None
     source = asked.sources[number]
