@@ -38,7 +38,7 @@ def wrong(ran: Ran, trial: Trial) -> Iterator[str]:
     yield from _wrong_end(ran, trial)
     yield from _wrong_files_of_the_user(ran, trial)
     if ran.run.kind == "recompress":
-        yield from _wrong_beside(ran)
+        yield from _wrong_beside(ran, trial)
     if ran.done.status == KILLED:
         yield from _wrong_after_kill(ran)
     if ran.done.status not in (0, 1):
@@ -72,14 +72,18 @@ def _wrong_end(ran: Ran, trial: Trial) -> Iterator[str]:
 def _wrong_files_of_the_user(ran: Ran, trial: Trial) -> Iterator[str]:
     run, past = ran.run, trial.past
     may_replace = run.has("--replace") or run.kind == "publish"  # a cluster's own files, which were changed
-    spoiled = {name for name in ran.touched - past.own if name in ran.before}
+    spoiled = {
+        name for name in ran.touched - past.own if ran.before.get(name)
+    }  # an empty file has nothing to lose
     spoiled -= past.expected if may_replace else set()
-    if spoiled := {name for name in spoiled if not name.endswith("/")}:
+    if spoiled:
         yield f"THEIRS {sorted(spoiled)}"
 
 
-def _wrong_beside(ran: Ran) -> Iterator[str]:
-    files = ran.done.files
+def _wrong_beside(ran: Ran, trial: Trial) -> Iterator[str]:
+    past = trial.past
+    own = ran.touched | {name for name in past.own if past.makers.get(name) == "recompress"} - past.changed
+    files = {name: data for name, data in ran.done.files.items() if name in own}
     for name in ran.touched & ran.made & files.keys():
         table = files.get(f"{name}.offsets.gz")
         index = files.get(re.sub(r"(\.w?arc)?\.gz$", "", name) + ".cdx.gz")
@@ -132,13 +136,14 @@ def _wrong_names(ran: Ran, trial: Trial) -> Iterator[str]:
     run, past, before, after = ran.run, trial.past, ran.before, ran.done.files
     known = past.expected | past.changed
     this = (run.kind, run.output) if run.rules.keeps else None
-    known |= {name for name, command in past.left.items() if command != this}
+    known |= {name for name, command in past.left.items() if command != this or name.endswith(".again")}
     extra = {name for name in (past.own | (after.keys() - before.keys())) & after.keys() if name not in known}
     said = {
         name
         for name in extra
         if any(f"{part}:" in ran.done.stderr for part in (name, name.rpartition("/")[0]))
     }
+    extra = {name for name in extra if not name.endswith("/") or is_hidden(name)}
     if (extra := extra - said) and (ran.done.status == 0 or ran.made):
         yield f"EXTRA {sorted(extra)}"
     gone = {name for name in before.keys() - after.keys() if not is_hidden(name)}
@@ -149,11 +154,12 @@ def _wrong_names(ran: Ran, trial: Trial) -> Iterator[str]:
 
 def _wrong_content(ran: Ran, trial: Trial) -> Iterator[str]:
     run, done, fresh = ran.run, ran.done.files, ran.fresh.files
-    names = {name for name in ran.made if not is_hidden(name) and _last(name) not in _LISTS}
+    names = {name for name in ran.made if not is_hidden(name) and _last(name) not in ("", *_LISTS)}
     stale = {name for name in names if done.get(name) != fresh[name]}
     stale -= {name for name in stale if _last(name) == "metadata.yaml"}  # an existing title stays
     if run.rules.is_cluster:
         stale -= {name for name in stale if _is_kept_in_cluster(ran, name, trial)}
+    stale -= {name for name in stale if _is_kept_and_said(ran, name, trial)}
     if run.has("--update"):
         stale -= {name for name in stale if _is_kept_by_update(ran, name, trial)}
     if stale:
@@ -165,6 +171,12 @@ def _is_kept_in_cluster(ran: Ran, name: str, trial: Trial) -> bool:
     old = ran.before.get(name, b"")
     is_kept = name in trial.past.changed and ran.done.files.get(name, b"") == old
     return is_kept and ("/cdx/" in name or len(old) == len(ran.fresh.files[name]))
+
+
+def _is_kept_and_said(ran: Ran, name: str, trial: Trial) -> bool:
+    """Whether a note says that a file which the user changed is kept. `reindex` says it of a table of offsets."""
+    is_kept = name in trial.past.changed and ran.done.files.get(name) == ran.before.get(name)
+    return is_kept and ("note: kept" in ran.done.stderr or name.endswith(".offsets.gz"))
 
 
 def _is_kept_by_update(ran: Ran, name: str, trial: Trial) -> bool:

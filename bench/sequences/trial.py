@@ -16,12 +16,13 @@ Captures = Counter[tuple[str, ...]]
 class History:
     """What the steps so far did. All are names of files.
 
-    `own`: commands wrote them, and the user did not replace them. `expected`: commands might have written them. `changed`: the user
+    `own`: commands wrote them, and the user did not replace them; `makers` has which commands did. `expected`: commands might have written them. `changed`: the user
     changed them. `left`: a killed command left them; which one, and its output. `copied`: the captures in a copy by directory.
     """
 
     steps: list[Step] = field(default_factory=list)
     own: set[str] = field(default_factory=set)
+    makers: dict[str, str] = field(default_factory=dict)
     expected: set[str] = field(default_factory=set)
     changed: set[str] = field(default_factory=set)
     left: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -79,6 +80,7 @@ class Trial:
     def note(self, ran: Ran) -> None:
         """Note what a command did, after it was judged."""
         self.past.own |= ran.touched
+        self.past.makers |= dict.fromkeys(ran.touched, ran.run.kind)
         self.past.last = None if ran.run.kill else ran.done
         if ran.done.status == KILLED:
             self.past.left |= dict.fromkeys(ran.touched, (ran.run.kind, ran.run.output))

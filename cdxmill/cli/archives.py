@@ -199,10 +199,12 @@ def recompress(arguments: RecompressArguments, failures: Failures) -> str:
     from cdxmill.commands.per_archive.recompress import recompress
     from cdxmill.inputs.archives import find_archives
     from cdxmill.outputs.names import output_names, recompressed_name
+    from cdxmill.outputs.record import without_outputs
 
     check_no_pipe(arguments.inputs, "an archive from a pipe has no name for its output; give a file")
     options = arguments.options()
     archives, to = find_archives(arguments, failures), arguments.to
+    archives = without_outputs(archives, arguments.output, failures.note)
     names = output_names(archives, lambda path: recompressed_name(path, to), f".{to}")
     return str(recompress(names, arguments.output, options, failures))
 

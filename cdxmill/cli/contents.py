@@ -114,10 +114,12 @@ def scan(arguments: ScanArguments, failures: Failures) -> str:
     from cdxmill.commands.scanning.scan import scan, scanned_name
     from cdxmill.inputs.archives import find_archives
     from cdxmill.outputs.names import output_names
+    from cdxmill.outputs.record import without_outputs
 
     check_no_pipe(arguments.inputs, "an archive from a pipe has no name for its output; give a file")
     options = arguments.options()
     archives, to = find_archives(arguments, failures), arguments.to
+    archives = without_outputs(archives, arguments.output, failures.note)
     names = output_names(archives, lambda path: scanned_name(path, to), f".{to}")
     summary = scan(names, arguments.output, options, failures, arguments.captures)
     if arguments.explain:

@@ -18,6 +18,7 @@ from pathlib import Path
 from cdxmill.cluster.find import INDEXES
 from cdxmill.cluster.split_files import SPLITS, read_splits
 from cdxmill.cluster.switch import (
+    MARK,
     check_switchable,
     discard,
     entries,
@@ -124,6 +125,8 @@ def open_output(
             work = new_place(place)
             locks.enter_context(hold_new(place, failures.note))
             finished = _built_before(place, work, run, failures)
+        elif finished is None and place.properties.has_directories and (new_place(place) / MARK).exists():
+            new_place(place).remove_tree()  # of a killed run that would have replaced a cluster that is gone
         if finished is not None:
             finished.report(path, failures)
         try:

@@ -36,6 +36,7 @@ from cdxmill.formats.clusters.zipnum import (
     SUMMARY,
     Compressor,
     format_location,
+    parse_locations,
     part_name,
     part_of,
     shard_name,
@@ -125,7 +126,9 @@ def fault_of(place: Location, index_only: bool = False) -> str | None:
     for name in (INDEX, SUMMARY):
         if found[name].size != size:
             return f"{name} has another size than the parts"
-    return _fault_of_splits(place, manifest)
+    named = {row.shard for row in parse_locations((place / LOCATIONS).read_bytes()).rows}
+    lost = next((shard.name for shard in manifest.shards if shard.name not in named), None)
+    return f"{LOCATIONS} does not have {lost}" if lost else fault_of_splits(place, manifest)
 
 
 def _numbers_size(rows: int) -> int:
@@ -137,7 +140,8 @@ def _numbers_size(rows: int) -> int:
     return rows + sum(rows - 10**digits + 1 for digits in range(len(str(rows)))) if rows else 0
 
 
-def _fault_of_splits(place: Location, manifest: Manifest) -> str | None:
+def fault_of_splits(place: Location, manifest: Manifest) -> str | None:
+    """What is wrong with the files of split points of a cluster; None if nothing is."""
     text, sequence = SPLITS
     try:
         points = read_splits(place / text)

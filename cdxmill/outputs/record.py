@@ -21,7 +21,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -29,11 +29,13 @@ from urllib.parse import quote_from_bytes, unquote
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.own_records import BESIDE, FAILURES, OUTPUTS, format_row, parse_row
+from cdxmill.inputs.named import Input
+from cdxmill.messages import count
 from cdxmill.outputs.names import identity
 from cdxmill.running.failures import Failure
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import append_rows, make_directory, stopping, write_atomic
-from cdxmill.storage.location import Location
+from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.reading import first_bytes
 
 _LONGEST = 1000, 100
@@ -178,6 +180,30 @@ def _sha256_of(path: Path) -> str:
         raise InputError(
             str(path), f"cannot be read ({error.strerror})", "check the disk and the access rights"
         ) from None
+
+
+def without_outputs(archives: Sequence[Input], target: PathOrUrl, note: Callable[[str], None]) -> list[Input]:
+    """The archives without those in the local directory `target` that were made from others of them. Raises StoppedError.
+
+    So a run whose outputs are in a directory of its inputs can be repeated.
+    """
+    place = locate(target)
+    if place.is_remote:
+        return list(archives)
+    directory = place.absolute()
+    record, sources = OutputRecord(Path(directory)), {recorded(archive.location) for archive in archives}
+
+    def is_output(archive: Input) -> bool:
+        path = archive.location.absolute()
+        made = record.made_from(Location(path)) if path.startswith(f"{directory}/") else None
+        return made is not None and made.archive in sources
+
+    kept = [archive for archive in archives if not is_output(archive)]
+    if left := len(archives) - len(kept):
+        note(
+            f"{target}: note: {count(left, 'archive')} there came from other inputs of this run, and will not be read"
+        )
+    return kept
 
 
 def link_outputs(old: Path, new: Path, outputs: list[str]) -> None:

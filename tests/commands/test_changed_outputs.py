@@ -31,6 +31,28 @@ def test_a_corrupt_list_of_a_copy_is_reported(directory: Path, run_cdxmill: RunC
     assert b"out/out-00000.tsv: is corrupt; move it and the archive beside it away" in done.stderr
 
 
+@pytest.mark.parametrize("command", ["recompress", "scan --to warc.zst"])
+@pytest.mark.parametrize("existing", [(), ("--update",), ("--replace",)])
+def test_outputs_among_the_inputs_are_not_read_again(
+    existing: tuple[str, ...], command: str, directory: Path, run_cdxmill: RunCdxmill
+) -> None:
+    call = [*command.split(), "-o", "in", "in"]
+    assert run_cdxmill(*call, cwd=directory).returncode == 0
+    names = {path.name for path in (directory / "in").iterdir()}
+    for _ in range(2):
+        done = run_cdxmill(*call, *existing, cwd=directory)
+        assert done.returncode == 0, done.stderr
+        assert (
+            b"in: note: 2 archives there came from other inputs of this run, and will not be read\n"
+            in done.stderr
+        )
+        assert {path.name for path in (directory / "in").iterdir()} == names
+    for source in (directory / "in").glob("*.gz"):
+        source.unlink()
+    assert run_cdxmill("recompress", "--to", "gz", "-o", "in", "in", cwd=directory).returncode == 0
+    assert len([*(directory / "in").glob("*.gz")]) == 2
+
+
 def test_a_grouped_archive_has_no_index_and_no_table_of_an_earlier_run(
     directory: Path, run_cdxmill: RunCdxmill
 ) -> None:

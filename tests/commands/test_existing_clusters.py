@@ -205,6 +205,7 @@ def test_failures_are_reported_again_until_replace_tries_them_again(
         ("cdx-00001.gz", "cdx-00001.gz is missing or has another size than in cluster.json"),
         ("part-00000", "cluster.idx has another size than the parts"),
         ("cluster.summary", "cluster.summary has another size than the parts"),
+        ("cluster.loc", "cluster.loc does not have cdx-00000.gz"),
         ("splits.txt", "splits.txt or splits.seq has other split points than cluster.json"),
         ("splits.seq", "splits.txt or splits.seq has other split points than cluster.json"),
     ],
@@ -243,6 +244,20 @@ def test_a_shard_that_the_cluster_does_not_list_is_never_deleted(
     assert done.returncode == 2
     assert b"C: cdx-00002.gz is not of the cluster there (cluster.json does not list it)" in done.stderr
     assert (good / "cdx-00002.gz").read_bytes() == b"mine"
+
+
+def test_what_a_killed_replacement_left_of_a_lost_cluster_is_deleted(
+    command: str, inputs: Path, good: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    new = tmp_path / ".C.new"
+    (new / ".work").mkdir(parents=True)
+    for name in (".replaces", ".work/job.json", "cdx-00000.gz"):
+        (new / name).write_bytes(b"")
+    whole = published(good)
+    shutil.rmtree(good)
+    assert run_cdxmill(command, "-o", good, "-s", "2", inputs).returncode == 0
+    assert published(good) == whole
+    assert not new.exists()
 
 
 def test_given_split_points_may_be_in_the_directory(

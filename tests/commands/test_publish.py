@@ -299,6 +299,10 @@ DAMAGE: dict[str, tuple[Damage, str]] = {
     ),
     "a fifth column": (edit_part(lambda part: part.replace(b"\n", b"\t1\n", 1)), "line 1: expected 4 columns"),
     "a line that is not an index line": (edit_part(lambda part: b"\n" + part), "line 1: not a line of a ZipNum index"),
+    "corrupt split points": (
+        lambda directory: (directory / "splits.seq").write_bytes(b"precious"),
+        "splits.txt or splits.seq has other split points than cluster.json",
+    ),
     "a corrupt manifest": (
         lambda directory: (directory / "cluster.json").write_bytes(b"{"),
         "cluster.json: is corrupt (",

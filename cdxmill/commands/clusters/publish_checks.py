@@ -11,7 +11,7 @@ from typing import NamedTuple
 from cdxmill.cluster.find import INDEXES
 from cdxmill.cluster.output import REPLACE, check_replaceable, place_of
 from cdxmill.cluster.split_files import SPLITS
-from cdxmill.cluster.write import COPIED, NUMBERED, fault_of, read_manifest
+from cdxmill.cluster.write import COPIED, NUMBERED, fault_of, fault_of_splits, read_manifest
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.manifest import Manifest
 from cdxmill.formats.clusters.zipnum import (
@@ -48,7 +48,11 @@ def find_shards(cluster: Location, unfinished: bool) -> list[Shard]:
     """
     found = cluster.entries()
     if MANIFEST in found:
-        shards = _listed(read_manifest(cluster / MANIFEST))
+        manifest = read_manifest(cluster / MANIFEST)
+        shards = _listed(manifest)
+        fault = fault_of_splits(cluster, manifest) if not found.keys().isdisjoint(SPLITS) else None
+        if fault is not None:
+            raise InputError(str(cluster), fault, _AGAIN)
     elif unfinished:
         shards = _found_shards(found)
     else:
