@@ -137,14 +137,13 @@ def split_points(arguments: SplitPointsArguments, failures: Failures) -> str:
     Examples:
         cdxmill split-points --from-cluster cluster -s 4 -o next-splits.txt
     """
-    from cdxmill.cluster.split_files import check_splits_absent, write_splits
-    from cdxmill.commands.clusters.split_points import points_of_cluster
+    from cdxmill.commands.clusters.split_points import split_cluster
 
-    if not arguments.replace:
-        check_splits_absent(arguments.output)
-    found = points_of_cluster(arguments.from_cluster, arguments.shards)
-    write_splits(found.points, arguments.output)
-    return str(found)
+    return str(
+        split_cluster(
+            arguments.from_cluster, arguments.shards, arguments.output, ".txt", replace=arguments.replace
+        )
+    )
 
 
 def publish(arguments: Publishing, failures: Failures) -> str:

@@ -16,9 +16,11 @@ from __future__ import annotations
 import posixpath
 import sys
 from argparse import ArgumentParser
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TypeVar
 
-from cdxmill.cluster.split_files import check_splits_absent, write_splits
+from cdxmill.cluster.split_files import check_splits_absent, split_files, write_splits
 from cdxmill.errors import OK, CdxmillError
 from cdxmill.formats.clusters.split_points import format_text
 from cdxmill.inputs.cdx_files import cdx_files_of, take_inventory
@@ -37,11 +39,15 @@ from cdxmill.jobs.nodes.sample import (
 from cdxmill.messages import count, fail, say
 from cdxmill.options.option import REPLACE, SEED, Options, option
 from cdxmill.options.table import add_options, read_options
+from cdxmill.outputs.names import check_inputs_stay
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import processes_by_default
 from cdxmill.stages.lines.pick_splits import pick_splits
+from cdxmill.storage.location import locate
 from cdxmill.tasks.sampling import SAMPLES_PER_SHARD, guess_ceiling, run_sampling, sample_tasks, texts_of
 from cdxmill.tasks.whole_files import SampleTask
+
+Files = TypeVar("Files", bound=Iterable[str])
 
 
 class SplitsOptions(Options):
@@ -97,10 +103,16 @@ class SampleCDXJob(StreamJob[SampleJobOptions]):
     def list_work(self) -> WorkList:
         """Groups of files, and how to sample each."""
         options = self.own_options
-        self._inventory = take_inventory(cdx_files_of(self.options.args))
+        self._inventory = take_inventory(self._staying(cdx_files_of(self.options.args)))
         self._ceiling = guess_ceiling(self._inventory, options.size)
         tasks = sample_tasks(self._inventory, options.seed, options.size, self._ceiling)
         return [task._asdict() for task in tasks]
+
+    def _staying(self, files: Files) -> Files:
+        """The CDX files. Raises UsageError if a split file would replace one."""
+        if self.own_options.splitfile:
+            check_inputs_stay(split_files(self.own_options.splitfile, ".seq"), map(locate, files))
+        return files
 
     def hadoop_step(self, runner: RunnerLike, directory: Path) -> HadoopStep:
         """Each mapper sends a sample of its lines, one reducer picks the split points."""
@@ -108,7 +120,7 @@ class SampleCDXJob(StreamJob[SampleJobOptions]):
         size = ["--size", str(options.size)]
         if options.splitfile:
             RemoteDirectory(posixpath.dirname(options.splitfile) or ".").check_writable()
-        groups = group_inputs(cdx_inputs(self.options.args, runner), bytes_per_mapper(runner))
+        groups = group_inputs(self._staying(cdx_inputs(self.options.args, runner)), bytes_per_mapper(runner))
         share = share_of_sample(options.size, len(groups))
         tasks = [SampleTask(paths, f"{options.seed}:{number}", share) for number, paths in enumerate(groups)]
         return HadoopStep(
@@ -171,17 +183,16 @@ def dosample() -> int:
 
 def _split_cluster() -> int:
     """Write the split points of a cluster's index. Options of mrjob are ignored."""
-    from cdxmill.commands.clusters.split_points import points_of_cluster  # the job's tasks do not need it
+    from cdxmill.commands.clusters.split_points import split_cluster  # the job's tasks do not need it
 
     parser = ArgumentParser(description="Take split points from the index of a ZipNum cluster.")
     add_options(FromCluster, parser.add_argument)
     given, _ = parser.parse_known_args()
     try:
         options = read_options(FromCluster, given)
-        if not options.replace:
-            check_splits_absent(options.splitfile, ".seq")
-        found = points_of_cluster(options.from_cluster, options.shards)
-        write_splits(found.points, options.splitfile, ".seq")
+        found = split_cluster(
+            options.from_cluster, options.shards, options.splitfile, ".seq", replace=options.replace
+        )
     except CdxmillError as error:
         return fail(error, error.status)
     say(str(found))

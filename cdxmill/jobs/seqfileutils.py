@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from cdxmill.cluster.split_files import read_splits, write_points
 from cdxmill.errors import OK, CdxmillError
 from cdxmill.messages import fail
+from cdxmill.outputs.names import check_inputs_stay, output_file
 from cdxmill.storage.location import locate
 
 
@@ -25,8 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--replace", action="store_true", help="replace an existing file")
     options = parser.parse_args(arguments)
     try:
-        if options.copyfrom and not options.replace:
-            locate(options.seqfile).check_absent()
+        if options.copyfrom:
+            check_inputs_stay([locate(options.seqfile)], [locate(options.copyfrom)])
+            output_file(options.seqfile, replace=options.replace)
         points = read_splits(options.copyfrom or options.seqfile)
         if options.count:
             print(len(points))

@@ -16,7 +16,7 @@ from dataclasses import field, replace
 from typing import NoReturn, TypeVar
 
 from cdxmill.cluster.find import local_directory
-from cdxmill.cluster.split_files import read_splits, write_splits
+from cdxmill.cluster.split_files import read_splits, split_files, write_splits
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster, check_inputs, zipnum_options
 from cdxmill.commands.per_archive.index import IndexOptions, index_to_directory
 from cdxmill.errors import FAILED, INTERRUPTED, OK, STOPPED, CdxmillError, UsageError
@@ -28,7 +28,7 @@ from cdxmill.options.clusters import ClusterOptions
 from cdxmill.options.option import REPLACE, AnyPath, Existing, Options, argument, option
 from cdxmill.options.table import add_options, read_options
 from cdxmill.outputs.existing import rule_of
-from cdxmill.outputs.names import cdx_names
+from cdxmill.outputs.names import cdx_names, check_inputs_stay
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import exit_on_signals
 from cdxmill.spark.engine import Engine, check_pyspark
@@ -159,6 +159,7 @@ def _points(
         return points
     if not paths:
         raise UsageError("no CDX files found; check the paths")
+    check_inputs_stay(split_files(boundaries), map(locate, paths))
     inventory = take_inventory(paths, formats=True)
     check_inputs(inventory, options)
     points = Maker(engine).split_points(inventory, options, failures)

@@ -8,14 +8,16 @@ from typing import NamedTuple
 
 from cdxmill.cluster.find import find_index
 from cdxmill.cluster.reader import manifest_beside, open_cluster
+from cdxmill.cluster.split_files import check_splits_absent, split_files, write_splits
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.manifest import Manifest
 from cdxmill.formats.clusters.zipnum import BlockRef
 from cdxmill.messages import count
+from cdxmill.outputs.names import check_inputs_stay
 from cdxmill.stages.lines.line_lists import split_lines
 from cdxmill.stages.lines.pick_splits import MARKS_PER_SHARD, mark_blocks, pick_marks
 from cdxmill.stages.zipnum.secondary_index import BlockSequence
-from cdxmill.storage.location import Location, locate, pieces
+from cdxmill.storage.location import Location, PathOrUrl, locate, pieces
 
 _EVEN = 8
 """With this number of blocks per shard, the largest shard has at most about 1/8 more lines than the mean."""
@@ -37,6 +39,19 @@ class SplitPoints(NamedTuple):
         if len(self.points) and self.blocks < _EVEN * self.shards:
             return f"{text}; too few blocks for shards of the same size, use cdxmill sample instead"
         return text
+
+
+def split_cluster(cluster: str, shards: int, output: PathOrUrl, kind: str, *, replace: bool) -> SplitPoints:
+    """Write the split points of the cluster at a path or URL to two files; `output` is of the `kind`, .txt or .seq.
+
+    Raises UsageError if a file exists and may not be replaced, or is the index; and as `points_of_cluster`.
+    """
+    if not replace:
+        check_splits_absent(output, kind)
+    check_inputs_stay(split_files(output, kind), [find_index(locate(cluster))])
+    found = points_of_cluster(cluster, shards)
+    write_splits(found.points, output, kind)
+    return found
 
 
 def points_of_cluster(cluster: str, shards: int) -> SplitPoints:
