@@ -123,6 +123,10 @@ def open_source(source: Source, rule: Rule | None = None) -> Iterator[LineSource
     """Open a source. Raises UsageError and InputError as `open_cluster`, also inside the `with`."""
     with ExitStack() as files:
         if source.is_tree:
+            if rule is not None:
+                raise UsageError(
+                    f"{source.name}: --shard-index-loc needs a cluster, and this is a prefix B-tree"
+                )
             from cdxmill.search.prefix_index import open_prefix_index  # most sources are clusters
 
             yield SearchedTree(files.enter_context(open_prefix_index(source.name)))
