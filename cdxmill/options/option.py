@@ -292,7 +292,7 @@ class Existing(Options):
 
     update: bool = option(
         "--update",
-        "Write only what is missing, is older than its archive, or had failures. Keep all other outputs,"
+        "Write only what is missing, whose archive has changed, or had failures. Keep all other outputs,"
         " whatever options they were written with.",
         Excludes("replace", "output=-"),
         default=False,

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 from urllib.parse import quote_from_bytes, unquote
 
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.own_records import BESIDE, FAILURES, OUTPUTS, format_row, parse_row
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count
@@ -40,6 +40,8 @@ from cdxmill.storage.reading import first_bytes
 
 _LONGEST = 1000, 100
 """Characters of an archive and of the tag of its state in a row. A stamp has at most 2000."""
+_DIGITS = 20
+"""More than a size or a time has."""
 _COLUMNS, _HEAD = 4, 1 << 16
 """Of a list of failures: the columns, and the bytes at its start that show whose it is."""
 
@@ -74,7 +76,7 @@ def _row_of(fields: list[str]) -> OutputRow | None:
     if len(fields) != len(OutputRow._fields):
         return None
     output, archive, settings, state, size, sha256, time = fields
-    if not (size.isdecimal() and time.isdecimal()):
+    if not all(number.isdecimal() and len(number) < _DIGITS for number in (size, time)):
         return None
     return OutputRow(output, archive, settings, state, int(size), sha256, int(time))
 
@@ -167,9 +169,10 @@ class OutputRecord:
         return row
 
     def keep_times(self) -> None:
-        """Append the rows of outputs that had to be read because their time had changed. Raises StoppedError."""
+        """Append the rows of outputs that had to be read because their time had changed. Else they are read again."""
         if self._directory is not None:
-            append_made(self._directory, *self._touched)
+            with suppress(StoppedError):  # the directory is read-only
+                append_made(self._directory, *self._touched)
 
 
 def _sha256_of(path: Path) -> str:
