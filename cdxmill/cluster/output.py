@@ -92,6 +92,12 @@ def place_of(path: Location) -> Location:
     return locate(path.absolute() if path.is_remote else Path(path.local).resolve())
 
 
+def check_settled(place: Location) -> None:
+    """Raise StoppedError if a run was killed while it switched, after `mend` and before `place` was held."""
+    if needs_repair(place):
+        raise StoppedError(f"{place}: another run was killed while it replaced the cluster; run it again")
+
+
 def hold_new(place: Location, note: Callable[[str], None]) -> AbstractContextManager[object]:
     """Hold the directory where the new cluster is built, which is marked. On S3, it is below `place`, which is held."""
     new = mark(place)
@@ -117,6 +123,7 @@ def open_output(
         finished = check_output(place, run, replace, points)
         if finished is None or LOCK in entries(place):
             locks.enter_context(hold(place, failures.note))
+            check_settled(place)
             finished = check_output(place, run, replace, points)  # again: from now on nobody else writes
         if finished is not None:
             _remove_work(place)

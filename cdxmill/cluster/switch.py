@@ -41,7 +41,6 @@ from __future__ import annotations
 import json
 import os
 import posixpath
-import shutil
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -133,9 +132,7 @@ def mark(place: Location) -> Location:
     if place.properties.has_directories and not (new / MARK).exists():
         with (new / MARK).write_atomic():
             pass
-        if not place.is_remote:
-            with stopping(Path(new.local)), suppress(FileNotFoundError):
-                shutil.copymode(place.local, new.local)
+        new.take_mode(place)
     return new
 
 

@@ -249,6 +249,12 @@ def move(path: str, target: str) -> None:
         Path(path).replace(target)
 
 
+def copy_mode(path: str, target: str) -> None:
+    """Give a directory the access rights of another one, if that exists. Raises StoppedError."""
+    with stopping(Path(target)), contextlib.suppress(FileNotFoundError):
+        shutil.copymode(path, target)
+
+
 def exchange(one: str, other: str) -> bool:
     """Exchange two directories. False if the system (macOS) or the file system (NFS) cannot. Raises StoppedError."""
     import ctypes  # few runs need it

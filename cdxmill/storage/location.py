@@ -233,6 +233,11 @@ class Location:
         """Exchange two directories in one step. False if the storage cannot. Raises StoppedError."""
         return not self.is_remote and local.exchange(self.local, other.local)
 
+    def take_mode(self, other: Location) -> None:
+        """Give a directory the access rights of another one, if that exists. Not for S3. Raises StoppedError."""
+        writes: tuple[Any, str] = self._writes
+        writes[0].copy_mode(other._writes[1], writes[1])
+
     def __truediv__(self, name: str) -> Location:
         """The file `name` below this directory.
 

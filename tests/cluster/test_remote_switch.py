@@ -119,6 +119,14 @@ def steps_of(url: Location) -> range:
     return range(40 if not url.properties.has_directories else 9)
 
 
+def test_a_directory_that_others_may_not_read_stays_so(node: NameNode) -> None:
+    place = locate("hdfs://namenode:9000/secret/C")
+    node.put("/secret/C/a", b"1")
+    node.modes["/secret/C"] = "700"
+    switch.mark(place)
+    assert node.modes["/secret/.C.new"] == "700"
+
+
 def test_a_kill_before_any_step_leaves_a_cluster_or_none_and_the_next_run_completes_it(
     url: Location, clusters: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

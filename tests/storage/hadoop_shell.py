@@ -42,7 +42,16 @@ def fail(url: str, reason: str) -> None:
     FAILURES.append(f"{sys.argv[2][1:]}: `{url}': {reason}")
 
 
+def chmod(mode: str, url: str) -> None:
+    for path in matches(url):
+        path.chmod(int(mode, 8))
+
+
 def stat(form: str, *urls: str) -> None:
+    if form == "%a":
+        for path in (path for url in urls for path in matches(url)):
+            print(f"{path.stat().st_mode & 0o777:o}")
+        return
     assert form == "%b %Y %F %n"
     for path in (path for url in urls for path in matches(url)):
         kind = "directory" if path.is_dir() else "regular file"
@@ -119,7 +128,9 @@ def mv(url: str, target: str) -> None:
 
 
 if __name__ == "__main__":
-    verbs = {verb.__name__: verb for verb in (stat, cat, put, get, setfattr, getfattr, mkdir, rmdir, rm, mv)}
+    verbs = {
+        verb.__name__: verb for verb in (chmod, stat, cat, put, get, setfattr, getfattr, mkdir, rmdir, rm, mv)
+    }
     verbs[sys.argv[2][1:]](*sys.argv[3:])
     sys.stderr.write("".join(f"{line}\n" for line in FAILURES))
     sys.exit(bool(FAILURES))

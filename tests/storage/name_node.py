@@ -45,6 +45,8 @@ class NameNode(QuietServer):
         self.page: bytes | None = None
         """The answer to every request, as of a server that is not a name node."""
         self.page_status = 404
+        self.modes: dict[str, str] = {}
+        """The permissions of directories that were set."""
         self._numbers = 0
 
     @property
@@ -144,6 +146,10 @@ class _Handler(BaseHTTPRequestHandler):
             del self.server.files[name]
         self._json({"boolean": bool(gone)})
 
+    def _setpermission(self, path: str, query: dict[str, str], body: bytes) -> None:
+        self.server.modes[path.rstrip("/")] = query["permission"]
+        self._answer(200, b"")
+
     def _mkdirs(self, path: str, query: dict[str, str], body: bytes) -> None:
         self._json({"boolean": True})
 
@@ -154,7 +160,8 @@ class _Handler(BaseHTTPRequestHandler):
         if path in self.server.files:
             return self._json({"FileStatus": self._status("", path)})
         if any(name.startswith(f"{path.rstrip('/')}/") for name in self.server.files):
-            return self._json({"FileStatus": self._directory("")})
+            mode = self.server.modes.get(path.rstrip("/"), "755")
+            return self._json({"FileStatus": {**self._directory(""), "permission": mode}})
         return self._refuse(404, "FileNotFoundException")
 
     def _liststatus(self, path: str, query: dict[str, str], body: bytes) -> None:

@@ -71,6 +71,13 @@ def test_it_keeps_the_contract_of_storages(
 
     check_storage(put)
     check_writing("hdfs://names:8020/written")
+    old, new = (locate(f"hdfs://names:8020/{name}") for name in ("old", "new"))
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "old").chmod(0o700)
+    new.take_mode(locate("hdfs://names:8020/absent"))
+    new.take_mode(old)
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize(("name", "value", "reason"), SETTINGS)

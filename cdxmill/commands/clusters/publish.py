@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from cdxmill.cluster.archive_index import published_index
 from cdxmill.cluster.find import COLLECTION_INDEXES, find_directory, is_switched
-from cdxmill.cluster.output import hold_new, mend, place_of, put_in_place
+from cdxmill.cluster.output import check_settled, hold_new, mend, place_of, put_in_place
 from cdxmill.cluster.split_files import SPLITS
 from cdxmill.cluster.switch import discard, new_place
 from cdxmill.cluster.write import (
@@ -100,6 +100,7 @@ def _publish(directory: Location, target: Location, shards: Sequence[Shard], opt
         _way(directory, target, shards, options)
     with ExitStack() as locks:
         locks.enter_context(hold(place))
+        check_settled(place)
         if is_same:
             write_index(target, _parts(directory, shards))
         way = (

@@ -203,6 +203,14 @@ def move(url: str, target: str) -> None:
         _run(url, "-mv", quoted(url), quoted(target))
 
 
+def copy_mode(url: str, target: str) -> None:
+    """Give a directory the access rights of another one, if that exists. Raises StoppedError."""
+    with stops(target, "given access rights"):
+        mode = _lines(url, "-stat", "%a", quoted(url))[:1]
+        if mode:
+            _run(target, "-chmod", *mode, quoted(target))
+
+
 def quoted(url: str) -> str:
     """The URL, for a command that would take some of its characters for a pattern."""
     return _GLOB.sub(r"\\\1", url)

@@ -148,6 +148,16 @@ def move(url: str, target: str) -> None:
         _rename(url, target, replace=True)
 
 
+def copy_mode(url: str, target: str) -> None:
+    """Give a directory the access rights of another one, if that exists. Raises StoppedError."""
+    with stops(target, "given access rights"):
+        try:
+            permission = _status(url)["permission"]
+        except AbsentError:
+            return
+        _client_of(target).ask(target, "PUT", "SETPERMISSION", permission=permission)
+
+
 def check(url: str) -> None:
     """Ask once, whatever the rights. Raises InputError if WebHDFS does not answer, UsageError if its address is unknown."""
     try:
