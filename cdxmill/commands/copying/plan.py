@@ -83,13 +83,36 @@ class Asked(NamedTuple):
         """Where the archives of each source are and, last, those of crawls that index lines name."""
         return [*(source.places for source in self.sources), ArchivePlaces(archives_of_crawls())]
 
-    def place_of(self, line: bytes, source: int) -> int:
-        """The position in `places` of a line. `lookup` writes from which crawl it is."""
-        is_known = self.sources[source].places != _UNKNOWN or b', "crawl": "CC-MAIN-' not in line
-        return source if is_known else len(self.sources)
+    def row_of(
+        self, line: bytes, query: int, number: int, skip: Callable[[InputError], None]
+    ) -> bytes | None:
+        """The row of an index line of a source; None if it is invalid, and `skip` takes the error."""
+        if usual := usual_place(line):
+            place, time = usual
+            return _row(place.filename, place.offset, time, place.length, query, number, line)
+        return self._row_of_unusual(line, query, number, skip)
+
+    def _row_of_unusual(
+        self, line: bytes, query: int, number: int, skip: Callable[[InputError], None]
+    ) -> bytes | None:
+        source = self.sources[number]
+        try:
+            found = record_location(line)
+        except ValueError as error:
+            skip(InputError(source.name, str(error)))
+            return None
+        name, time = (text.encode("utf-8", "surrogateescape") for text in (found.filename, found.timestamp))
+        if {0, 10} & {*name, *time}:
+            reason = f"the file name or the timestamp has a line end or a NUL: {line[:80]!r}"
+            skip(InputError(source.name, reason))
+            return None
+        if source.places == ArchivePlaces(None) and _OF_CRAWL in line:
+            number = len(self.sources)
+        return _row(name, found.offset, time, found.length, query, number, line)
 
 
-_UNKNOWN = ArchivePlaces(None)
+_OF_CRAWL = b', "crawl": "CC-MAIN-'
+"""In a line that `lookup` has printed for a crawl. Such a line is not usual."""
 
 
 class Revisit(NamedTuple):
@@ -136,37 +159,13 @@ def _rows(asked: Asked, skip: Callable[[InputError], None]) -> Iterator[list[byt
     is_each = (query.collapse, query.limit) == (None, None) and not any(one.is_listed for one in numbers)
     for group in [[one] for one in numbers] if is_each else [list(numbers)]:
         with open_several(group, query, skip, with_crawl=False) as several:
+            found = [numbers[one] for one in several.sources]
             for asked_as, answer in enumerate(several.answers(asked.urls)):
                 if answer.error is not None:
                     raise UsageError(str(answer.error))
                 for lines in answer.lists:
-                    found = [(line, several.sources[source_of(line)]) for line in lines]
-                    rows = [
-                        row_of(line, asked_as, asked.place_of(line, numbers[source]), source, skip)
-                        for line, source in found
-                    ]
+                    rows = [asked.row_of(line, asked_as, found[source_of(line)], skip) for line in lines]
                     yield [row for row in rows if row is not None]
-
-
-def row_of(
-    line: bytes, query: int, number: int, source: Source, skip: Callable[[InputError], None]
-) -> bytes | None:
-    """The row of an index line; None if it is invalid, and `skip` takes the error."""
-    if usual := usual_place(line):
-        place, time = usual
-        return _row(place.filename, place.offset, time, place.length, query, number, line)
-    try:
-        found = record_location(line)
-    except ValueError as error:
-        skip(InputError(source.name, str(error)))
-        return None
-    name, time = (text.encode("utf-8", "surrogateescape") for text in (found.filename, found.timestamp))
-    if {0, 10} & {*name, *time}:
-        skip(
-            InputError(source.name, f"the file name or the timestamp has a line end or a NUL: {line[:80]!r}")
-        )
-        return None
-    return _row(name, found.offset, time, found.length, query, number, line)
 
 
 def _row(
@@ -292,8 +291,7 @@ def _original_row(asked: Asked, number: int, searched: LineSource | None, one: R
     found = None if searched is None else first_original(_answers(searched, query, url), one.digest)
     if found is None:
         return None
-    source = asked.sources[number]
-    return row_of(found.line, 0, asked.place_of(found.line, number), source, lambda error: None)
+    return asked.row_of(found.line, 0, number, lambda error: None)
 
 
 def _answers(searched: LineSource, query: Query, url: str) -> Iterator[bytes]:
