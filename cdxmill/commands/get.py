@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from itertools import chain
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from cdxmill.options.records import Getting
 from cdxmill.search.lookup import is_one_cluster, lookup
 from cdxmill.search.originals import first_original, query_for, reference_in
 from cdxmill.search.several import open_several, source_of
-from cdxmill.search.sources import find_sources
+from cdxmill.search.sources import Source, find_sources
 from cdxmill.stages.records.decode_payload import PayloadError, decode_payload
 from cdxmill.stages.records.fetch_record import FetchedRecord, NoRecord
 from cdxmill.stages.records.record_parts import record_parts
@@ -78,25 +78,35 @@ def _at_offset(wanted: RecordRange, asked: Getting) -> Iterator[bytes]:
 
 
 def _of_capture(asked: Getting) -> Iterator[bytes]:
-    location, cluster, places = _found(asked)
-    with closing(places.open()) as archives:
+    sources = _sources(asked)
+    location, cluster, places = _found(asked, sources)
+    with ExitStack() as files:
+        archives = files.enter_context(closing(places.open()))
         found = fetch_capture(location, archives)
-        if asked.form == "payload":
+        if asked.form == "payload" and sources:
+            found = _payload_in(sources, found, files)
+        elif asked.form == "payload":
             found = capture_with_payload(cluster, found, archives)
         yield from _contents(found.wanted, found.fetched, asked)
 
 
-def _found(asked: Getting) -> tuple[RecordLocation, str, ArchivePlaces]:
+def _sources(asked: Getting) -> Sequence[Source]:
+    """Several sources, or crawls; none if one cluster or file was named. Raises UsageError."""
+    named = os.fspath(asked.source)
+    if is_one_cluster(named) and asked.newest_crawls is None:
+        return []
+    sources = find_sources(named, optional_path(asked.archives), asked.newest_crawls)
+    if any(source.is_pipe or source.is_tree for source in sources):
+        raise UsageError(f"{named}: get needs clusters, crawls or CDX files; use copy for other index lines")
+    return sources
+
+
+def _found(asked: Getting, sources: Sequence[Source]) -> tuple[RecordLocation, str, ArchivePlaces]:
     """The index line of a capture, the cluster that has it, and the places of its archives."""
     cluster, url, timestamp = os.fspath(asked.source), asked.url or "", asked.timestamp
-    archives = optional_path(asked.archives)
-    if is_one_cluster(cluster) and asked.newest_crawls is None:
-        return find_capture(cluster, url, timestamp), cluster, archives_of(locate(cluster), archives)
-    sources = find_sources(cluster, archives, asked.newest_crawls)
-    if any(source.is_pipe or source.is_tree for source in sources):
-        raise UsageError(
-            f"{cluster}: get needs clusters, crawls or CDX files; use copy for other index lines"
-        )
+    if not sources:
+        places = archives_of(locate(cluster), optional_path(asked.archives))
+        return find_capture(cluster, url, timestamp), cluster, places
     with open_several(sources, _query(timestamp), _note, with_crawl=False) as several:
         line = _chosen(chain.from_iterable(several.lists(url)), timestamp)
         present = several.sources
@@ -162,16 +172,38 @@ def fetch_capture(location: RecordLocation, archives: ArchiveStore) -> FoundCapt
 
 def capture_with_payload(cluster: str, found: FoundCapture, archives: ArchiveStore) -> FoundCapture:
     """The capture itself or, for a revisit, the capture it refers to. Raises InputError if that one is missing."""
-    headers = found.fetched.record.headers
-    reason = _why_no_payload(headers)
-    if reason is None:
+    if _why_no_payload(found.fetched.record.headers) is None:
         return found
-    revisit, reference = found.location, reference_in(headers)
-    lines = lookup(cluster, reference.url or revisit.url, query_for(reference, revisit.timestamp))
-    original = first_original(lines, revisit.digest)
+    url, query = _reference(found)
+    original = first_original(lookup(cluster, url, query), found.location.digest)
     if original is None:
-        raise InputError(str(found.wanted), f"{reason}; {cluster} does not contain that record")
+        raise _without_original(found, cluster)
     return fetch_capture(original.location, archives)
+
+
+def _payload_in(sources: Sequence[Source], found: FoundCapture, files: ExitStack) -> FoundCapture:
+    """The same in several sources. The archives of the capture stay open until `files` are closed."""
+    if _why_no_payload(found.fetched.record.headers) is None:
+        return found
+    url, query = _reference(found)
+    with open_several(sources, query, _note, with_crawl=False) as several:
+        original = first_original(chain.from_iterable(several.lists(url)), found.location.digest)
+        present = several.sources
+    if original is None:
+        raise _without_original(found, ", ".join(source.name for source in sources))
+    archives = files.enter_context(closing(present[source_of(original.line)].places.open()))
+    return fetch_capture(original.location, archives)
+
+
+def _reference(revisit: FoundCapture) -> tuple[str, Query]:
+    """The URL of the original of a revisit, and the query that finds it."""
+    reference = reference_in(revisit.fetched.record.headers)
+    return reference.url or revisit.location.url, query_for(reference, revisit.location.timestamp)
+
+
+def _without_original(revisit: FoundCapture, searched: str) -> InputError:
+    reason = _why_no_payload(revisit.fetched.record.headers)
+    return InputError(str(revisit.wanted), f"{reason}; {searched} does not contain that record")
 
 
 def _location(cluster: str, line: bytes) -> RecordLocation:

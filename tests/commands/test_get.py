@@ -229,6 +229,21 @@ def test_a_revisit_gives_the_payload_of_what_it_repeats(dated: Path) -> None:
         )
 
 
+def test_the_original_of_a_revisit_may_be_in_another_source(
+    dated: Path, tmp_path: Path, build_cluster: BuildCluster
+) -> None:
+    (row,) = [row for row in rows(dated / "C") if row["mime"] == "warc/revisit"]
+    data, start = (dated / "warcs/d.warc.gz").read_bytes(), int(row["offset"])
+    for name, part in (("one", data[:start]), ("two", data[start:])):
+        (tmp_path / f"{name}.warc.gz").write_bytes(part)
+        assert build_cluster(tmp_path / name, [tmp_path / f"{name}.warc.gz"], 1, "-q").stderr == ""
+    asked = Getting(f"{tmp_path}/two,{tmp_path}/one", url_of("page"), "20220101000000", form="payload")
+    assert b"".join(get_record(asked)) == b"second"
+    asked.source = f"{tmp_path}/two,{tmp_path}/two/cluster.idx"
+    with pytest.raises(InputError, match=r"two, .*cluster\.idx does not contain that record"):
+        b"".join(get_record(asked))
+
+
 def test_archives_are_found_by_a_path_index_as_pywb_has_it(dated: Path, tmp_path: Path) -> None:
     place = dated / "warcs/d.warc.gz"
     for text in (
