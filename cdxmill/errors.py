@@ -5,7 +5,8 @@
     ├── InputError          one input cannot be read; the others can
     │   ├── AbsentError     it does not exist
     │   ├── CorruptError    a part of a cluster is corrupt; other parts can be read
-    │   └── RefusedError    the rights do not suffice
+    │   ├── RefusedError    the rights do not suffice
+    │   └── UntriedError    its server was given up
     └── StoppedError        the run cannot continue (disk full, storage gone)
 
 A user sees `str(error)`, one line. Code tells errors apart by their type, never by their text.
@@ -59,6 +60,13 @@ class RefusedError(InputError):
 
     S3 also answers 403 for a missing object if the bucket may not be listed.
     """
+
+
+class UntriedError(InputError):
+    """Its server was given up before: it was not asked for this input. A later run may read it."""
+
+    START: ClassVar[str] = "not requested, because "
+    """The start of the reason, also where it is kept as text."""
 
 
 class StoppedError(CdxmillError):

@@ -68,6 +68,20 @@ def say(text: str) -> None:
     _write(printable(text))
 
 
+_notes = {"are printed": False}
+
+
+def print_notes() -> None:
+    """Let `note` print, as commands do. Functions of the API and nodes of a cluster print nothing of their own."""
+    _notes["are printed"] = True
+
+
+def note(text: str) -> None:
+    """Print a line on stderr about a wait, if this is a command."""
+    if _notes["are printed"]:
+        say(text)
+
+
 def say_lines(text: str) -> None:
     """Print lines on stderr, as `say` does."""
     _write("\n".join(map(printable, text.split("\n"))))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 __version__ = "0.1.0"
+HOME = "https://github.com/cdxmill/cdxmill"
+"""The address of the project. Requests to web servers name it."""
 
 
 def install_extra(extra: str) -> str:

@@ -12,6 +12,7 @@ from functools import update_wrapper
 from typing import Any, Concatenate, ParamSpec, TypeVar, get_type_hints
 
 from cdxmill.options.option import Options, check, declared
+from cdxmill.storage.hosts import begin_run
 
 P = ParamSpec("P")
 _Asked = TypeVar("_Asked", bound=Options)
@@ -48,6 +49,7 @@ def method_takes(
 
 def _checked(asked: _Asked) -> _Asked:
     """The dataclass itself, with a list of what can be read only once. Raises UsageError."""
+    begin_run()
     fields = [field for field in declared(type(asked)) if field.init]
     for field in fields:
         if isinstance(value := getattr(asked, field.name), Iterator):

@@ -131,7 +131,10 @@ def _run_with_failures(run: Callable[[Any, Failures], str], asked: Any) -> int:
     from cdxmill.running.failures import Failures
 
     failures = Failures()
-    lines = run(asked, failures)
+    try:
+        lines = run(asked, failures)
+    finally:
+        failures.close_listed()
     if lines and not asked.quiet:
         say_lines(lines)
     return FAILED if failures.count else OK

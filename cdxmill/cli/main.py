@@ -18,7 +18,7 @@ from click.shell_completion import get_completion_class, shell_complete
 
 from cdxmill.cli.command import ClosedPipe, command, discard_output, print_error
 from cdxmill.errors import INTERRUPTED, OK, STOPPED, USAGE, CdxmillError
-from cdxmill.messages import say_lines, write_advice
+from cdxmill.messages import print_notes, say_lines, write_advice
 from cdxmill.version import __version__
 
 COMMANDS = {
@@ -146,6 +146,9 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     _fill_closed_streams()
+    print_notes()
+    if hosts := sys.modules.get("cdxmill.storage.hosts"):  # not the first run of this process
+        hosts.begin_run()
     signal.signal(signal.SIGTERM, _terminate)
     if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # nohup ignores it
         signal.signal(signal.SIGHUP, _terminate)

@@ -35,6 +35,7 @@ from cdxmill.formats.clusters.zipnum import (
 from cdxmill.stages.window import ReadAt
 from cdxmill.stages.zipnum.find_lines import BlockReader
 from cdxmill.stages.zipnum.secondary_index import LOCAL_PAGE, REMOTE_PAGE, DamagedCluster, SecondaryIndex
+from cdxmill.storage.hosts import optional
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import Location, PathOrUrl, locate
 
@@ -260,7 +261,8 @@ class ClusterReader:
             if not self.is_remote and not place.exists():
                 continue
             try:
-                return dict(parse_locations(place.read_bytes()).rows)
+                with optional():
+                    return dict(parse_locations(place.read_bytes()).rows)
             except InputError as error:
                 if not self.is_remote:
                     raise
@@ -319,7 +321,8 @@ def _open_index(cluster: Location, files: ExitStack) -> tuple[Location, ReadAt, 
         from cdxmill.storage.cache import open_cached  # slow to import, and only remote files need it
 
         try:
-            ranges = files.enter_context(open_cached(place))
+            with optional():
+                ranges = files.enter_context(open_cached(place))
         except AbsentError:
             continue
         except RefusedError as error:  # S3 without the right to list answers so for a missing file, too
@@ -338,7 +341,8 @@ def manifest_beside(directory: Location) -> Manifest | None:
     HTTP answer 403 for a missing file.
     """
     try:
-        data = (directory / MANIFEST).read_bytes()
+        with optional():
+            data = (directory / MANIFEST).read_bytes()
     except AbsentError:
         return None
     except RefusedError:

@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from cdxmill.errors import InputError
-from cdxmill.messages import say
+from cdxmill.errors import InputError, UntriedError
+from cdxmill.messages import count, say
 from cdxmill.running.progress import Progress
 
 KEPT = 10_000
@@ -64,6 +64,8 @@ class Failures:
         """The first KEPT of them."""
         self.inputs: set[str] = set()
         """The paths that they concern."""
+        self._untried = Counter[str]()
+        """The number of failures whose server was given up before, by their reason."""
         self._kinds: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
         """The number of "notes" and "failures" of each path and kind, of those that are not all printed."""
 
@@ -77,24 +79,30 @@ class Failures:
 
     def report(self, failure: Failure) -> None:
         """Report a failure: `path@offset: reason; hint`."""
-        self._count(failure)
-        self._print(str(failure))
+        if self._count(failure):
+            self._print(str(failure))
 
     def report_listed(self, path: str, found: Iterable[Failure]) -> None:
         """Report the failures of one input that a file lists, too. After SHOWN of a kind, they are only counted."""
         for failure in found:
-            self._count(failure)
-            self._print_some("failures", path, kind_of(failure.reason), str(failure))
+            if self._count(failure):
+                self._print_some("failures", path, kind_of(failure.reason), str(failure))
         self._print_rest("failures")
 
-    def report_one_listed(self, failure: Failure, kind: str) -> None:
-        """Report a failure that a file lists, too. After SHOWN of a kind in a path, they are only counted (see `close_listed`)."""
-        self._count(failure)
-        self._print_some("failures", failure.path, kind, str(failure))
+    def report_one_listed(self, failure: Failure, reason: str) -> None:
+        """Report a failure that a file lists, too. `reason` is the start of its reason that others share.
+
+        After SHOWN of a kind in a path, they are only counted (see `close_listed`).
+        """
+        if self._count(failure, reason):
+            self._print_some("failures", failure.path, kind_of(reason), str(failure))
 
     def close_listed(self) -> None:
-        """Print how many failures of each path and kind were only counted."""
+        """Print how many failures of each path and kind were only counted, and how many inputs were not requested."""
         self._print_rest("failures")
+        for reason, number in self._untried.items():
+            self._print(f"{count(number, 'failure')}: {reason}; run it again later")
+        self._untried.clear()
 
     def note(self, text: str) -> None:
         """Print a line on stderr; it does not count as a failure."""
@@ -108,11 +116,16 @@ class Failures:
         """Print how many notes of each kind were only counted."""
         self._print_rest("notes")
 
-    def _count(self, failure: Failure) -> None:
+    def _count(self, failure: Failure, reason: str = "") -> bool:
+        """Count a failure. Whether it is printed: those of a server that was given up are one line in the end."""
         self.count += 1
         self.inputs.add(failure.path)
         if len(self.items) < KEPT:
             self.items.append(failure)
+        is_untried = failure.reason.startswith(UntriedError.START)
+        if is_untried:
+            self._untried[reason or failure.reason] += 1
+        return not is_untried
 
     def _print_some(self, what: str, path: str, kind: str, text: str) -> None:
         kinds = self._kinds[what]

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, Protocol,
 
 from cdxmill.errors import StoppedError
 from cdxmill.stages.window import ReadAt
+from cdxmill.storage.hosts import share
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -185,6 +186,7 @@ def start_worker(work: Callable[[Task], Result], slot: int, numbers: Any) -> Wor
     """Fork a process that runs `work`. It counts the bytes that it reads in slot `slot` of `numbers`."""
     from multiprocessing import get_context
 
+    share()
     context = get_context("fork")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs, work, slot, numbers, os.getpid()), daemon=True)

@@ -11,10 +11,13 @@ from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
-from cdxmill.messages import printable
+from cdxmill.messages import human_seconds, note, printable
+from cdxmill.storage import hosts
 
 Result = TypeVar("Result")
 
+OVERLOADED = (429, 503)
+"""HTTP statuses of a server that has too much to do, whatever it is asked for."""
 BUSY = frozenset((429, 500, 502, 503, 504))
 """HTTP statuses of a server in trouble: the same request may succeed later."""
 DOWNLOAD = "download the file and use the local copy"
@@ -23,6 +26,8 @@ CONNECT_SECONDS, READ_SECONDS = 20.0, 60.0
 """After a longer silence the request is repeated."""
 TRIES = 8
 """With the waits below a server has about a minute to recover. After a longer outage, run cdxmill again."""
+MORE_TRIES = 12
+"""Of a server that has worked in this run: in about five minutes, so that a long run outlives an outage."""
 FIRST_WAIT = 0.5
 """Seconds before the second try. The wait doubles with each try: 0.5, 1, 2, ... 32."""
 LONGEST_WAIT = 60.0
@@ -58,11 +63,14 @@ def timeouts(tries: int = 1) -> tuple[float, float]:
 
 
 class TryAgain(Exception):
-    """A try failed, but the next may succeed. `wait` is the time in seconds that the server asked for."""
+    """A try failed, but the next may succeed. `wait` is the time in seconds that the server asked for.
 
-    def __init__(self, reason: str, wait: float = 0.0) -> None:
+    `host` is the web server, if the failure is not that of a file: no connection was made, or it is overloaded.
+    """
+
+    def __init__(self, reason: str, wait: float = 0.0, host: str = "") -> None:
         super().__init__(reason)
-        self.reason, self.wait = reason, wait
+        self.reason, self.wait, self.host = reason, wait, host
 
 
 class Pace:
@@ -89,6 +97,7 @@ class Tries:
         self._url = url
         self._failed = self._gained = 0
         self._since = self._last = time.monotonic()
+        self._is_host = True
 
     def failed(self, failure: TryAgain, gained: int) -> None:
         """Wait before the next try. Raises InputError if this was the last, or if patience is over.
@@ -98,17 +107,39 @@ class Tries:
         now = time.monotonic()
         self._gained += gained
         if self._gained >= PROGRESS:
-            self._failed, self._gained, self._since = 0, 0, now
+            self._failed, self._gained, self._since, self._is_host = 0, 0, now, True
         self._failed += 1
+        self._is_host = self._is_host and failure.host != ""
         spent = now - self._since
-        if self._failed >= TRIES or spent >= patience():
-            much = f"after {TRIES} tries" if self._failed >= TRIES else f"for {max(1, spent):.0f} s"
+        most = self._most(failure)
+        if self._failed >= most or spent >= patience():
+            self._give_up(failure)
+            much = f"after {most} tries" if self._failed >= most else f"for {max(1, spent):.0f} s"
             raise InputError(self._url, f"did not answer ({failure.reason}) {much}", "run it again")
         wait = self._wait(failure.wait)
         if wait >= _SHOWN_FROM or now - self._last >= _LONG:
-            _show(f"{self._url}: {failure.reason}; try {self._failed + 1} of {TRIES} in {wait:.0f} s")
+            _show(f"{self._url}: {failure.reason}; try {self._failed + 1} of {most} in {wait:.0f} s")
+        if spent + wait >= _LONG:
+            self._note(failure, spent, most)
         time.sleep(wait)
         self._last = time.monotonic()
+
+    def _most(self, failure: TryAgain) -> int:
+        """The number of tries."""
+        return MORE_TRIES if self._is_host and hosts.has_answered(failure.host) else TRIES
+
+    def _give_up(self, failure: TryAgain) -> None:
+        """Note that this file was given up. Perhaps its server is, then."""
+        if host := failure.host or hosts.host_of(self._url):
+            hosts.failed(host, self._url, failure.reason, self._since if self._is_host else None)
+
+    def _note(self, failure: TryAgain, spent: float, most: int) -> None:
+        """Say in logs, too, that a server is asked again and how long, once for all files: nobody else sees the wait."""
+        host = failure.host or hosts.host_of(self._url) or self._url
+        waits = sum(min(FIRST_WAIT * (1 << number - 1), LONGEST_WAIT) for number in range(self._failed, most))
+        left = min(max(waits, failure.wait), patience() - spent)
+        if not _is_watched() and hosts.is_first(host, hosts.TROUBLED):
+            note(f"{host}: {failure.reason}; tried again for up to {human_seconds(left)}")
 
     def _wait(self, asked: float) -> float:
         """Seconds to wait. They are random, so that workers that failed together do not return together."""
@@ -169,5 +200,9 @@ def stops(url: str, done: str) -> Iterator[None]:
 def _show(text: str) -> None:
     """Print a line if somebody watches: logs get the error only. The line replaces that of a progress bar."""
     with suppress(OSError, ValueError):
-        if sys.stderr is not None and sys.stderr.isatty():
+        if _is_watched():
             print(f"\r\x1b[K{printable(text)}", file=sys.stderr, flush=True)
+
+
+def _is_watched() -> bool:
+    return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()

@@ -11,7 +11,7 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 from moto.server import ThreadedMotoServer
 
-from cdxmill.storage import patience, s3
+from cdxmill.storage import hosts, patience, s3
 from cdxmill.storage.hadoop import hdfs
 from cdxmill.storage.location import locate
 from cdxmill.storage.walk import files_below
@@ -36,6 +36,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.delenv(name, raising=False)
     for made in (s3._client, hdfs._client, connections._manager):
         made.cache_clear()
+    hosts.begin_run()
     yield
     for made in (s3._client, hdfs._client, connections._manager):
         made.cache_clear()
@@ -62,7 +63,8 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The waits between tries in seconds; none is really waited for."""
     seconds: list[float] = []
-    monkeypatch.setattr(patience, "time", SimpleNamespace(sleep=seconds.append, monotonic=time.monotonic))
+    for module in (patience, hosts):
+        monkeypatch.setattr(module, "time", SimpleNamespace(sleep=seconds.append, monotonic=time.monotonic))
     return seconds
 
 

@@ -13,6 +13,7 @@ from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.storage.cache import open_known
+from cdxmill.storage.web import http_file
 from cdxmill.storage.web.http import open_ranges
 from cdxmill.storage.web.http_file import HttpFile
 
@@ -59,7 +60,10 @@ def test_a_whole_file_is_as_long_as_was_said_first(server: RangeServer, file: Se
         assert read_at(0, len(BODY)) == BODY
 
 
-def test_one_machine_of_several_may_not_know_ranges(server: RangeServer, file: Served, hurry: None) -> None:
+def test_one_machine_of_several_may_not_know_ranges(
+    server: RangeServer, file: Served, hurry: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_file, "_REMEMBERED", 0.0)
     with open_ranges(server.url + A) as read_at:
         file.knows_ranges = False
         with pytest.raises(InputError, match="the server sent the whole file instead of a range"):

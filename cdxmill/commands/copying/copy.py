@@ -40,7 +40,7 @@ from cdxmill.messages import count, human_bytes
 from cdxmill.options.records import Copying
 from cdxmill.outputs.record import check_failure_list
 from cdxmill.outputs.time import output_time
-from cdxmill.running.failures import Failure, Failures, kind_of
+from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.lock import hold, renew_held
 from cdxmill.running.processes import RateLimit, run_tasks
 from cdxmill.running.progress import Progress
@@ -290,7 +290,7 @@ class _CopyRun:
                 progress.done += result.captures
                 for failure in result.failures:
                     reason = failure.reason.rpartition(" (")[0]  # without the capture
-                    self._failures.report_one_listed(failure, kind_of(reason))
+                    self._failures.report_one_listed(failure, reason)
                 yield left[index].number
 
 

@@ -14,7 +14,7 @@ from cdxmill.commands.per_archive.task import ArchiveTask, OneOutput
 from cdxmill.commands.scanning.captures import LineMatches, NamedRecords
 from cdxmill.commands.scanning.options import ScanOptions, compiled
 from cdxmill.commands.scanning.rows import as_warc, row_writer, write_warc
-from cdxmill.errors import AbsentError, InputError, RefusedError
+from cdxmill.errors import AbsentError, InputError, RefusedError, UntriedError
 from cdxmill.formats.archives.warc_header import HeaderMatch, HeaderShapes
 from cdxmill.running.failures import Failure
 from cdxmill.running.watched import mark, unmark
@@ -228,8 +228,10 @@ class _Scan:
 
 
 def _may_pass(error: InputError, task: ScanTask) -> bool:
-    """Whether another try may help: the storage is remote, and did not say that the archive is missing or refused."""
-    return task.archive.location.is_remote and not isinstance(error, AbsentError | RefusedError)
+    """Whether another try may help: the storage is remote, is not given up, and did not say that the archive is missing or refused."""
+    return task.archive.location.is_remote and not isinstance(
+        error, AbsentError | RefusedError | UntriedError
+    )
 
 
 def _resource(error: Exception) -> str:

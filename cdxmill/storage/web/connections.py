@@ -32,9 +32,10 @@ from urllib3.exceptions import (
     SSLError,
 )
 
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, UsageError
 from cdxmill.storage.patience import Pace, TryAgain, patience, timeouts
 from cdxmill.storage.reach import Reach, is_internal, is_refused, literal_address, resolves_inside
+from cdxmill.version import HOME, __version__
 
 _SERVERS = 16
 """Servers to which connections are kept: those asked last. Others are closed, but no request under way."""
@@ -44,8 +45,8 @@ _LATER = 1.0
 """Seconds after patience at which headers are given up: an earlier timeout says what happened."""
 _HEADERS = {
     "Accept-Encoding": "identity",  # offsets are those of the stored file
-    "User-Agent": "cdxmill",
 }
+_CONTACT = "CDXMILL_CONTACT"
 _PROXY_VARIABLES = (
     "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "REQUEST_METHOD"
 )  # fmt: skip
@@ -65,6 +66,8 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
     (TimeoutError, "timed out"),
     (SSLError, "no TLS connection"),
 )
+
+_UNREACHABLE = (NameResolutionError, ProxyError, NewConnectionError, exceptions.ConnectTimeoutError)
 
 
 class RefusedPlace(Exception):
@@ -95,7 +98,7 @@ def send(
     return pools.request(
         method,
         url,
-        headers={**_HEADERS, **headers},
+        headers={**_HEADERS, "User-Agent": _agent(os.environ.get(_CONTACT, "")), **headers},
         body=body,
         preload_content=False,
         decode_content=False,
@@ -110,6 +113,22 @@ def _proxy(scheme: str, host: str, *environment: str | None) -> str | None:
     """The proxy to use. To ask for it takes as long as a request on this machine; the environment hardly changes."""
     proxy = getproxies().get(scheme)
     return proxy if proxy and not proxy_bypass(host) else None
+
+
+@lru_cache(maxsize=4)
+def _agent(contact: str) -> str:
+    """Who asks: the program, and whom to write to. Raises UsageError for a contact that no header can have."""
+    if not all(" " <= letter <= "~" and letter not in "()\\" for letter in contact):
+        raise UsageError(
+            f"{_CONTACT}={contact}: use printable ASCII without brackets, such as an e-mail address"
+        )
+    return f"cdxmill/{__version__} (+{HOME}{contact and '; '}{contact})"
+
+
+def is_own(url: str) -> bool:
+    """Whether connections to the host of `url` went to internal addresses. False before the first, and through a proxy."""
+    literal = literal_address(url)
+    return is_internal(literal) if literal is not None else _inside.get(urlsplit(url).hostname or "", False)
 
 
 def is_inside(url: str) -> bool:
@@ -205,13 +224,13 @@ class _Checked(HTTPConnection):
 
 
 class faults:  # noqa: N801 - used as a function
-    """Turn errors of urllib3 into TryAgain if another try may help, else into InputError.
+    """Turn errors of urllib3 into TryAgain if another try may help, else into InputError. `host` gets the connection.
 
     A class, as a generator would take longer: it is used for each piece of a file.
     """
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, url: str, host: str = "") -> None:
+        self._url, self._host = url, host
 
     def __enter__(self) -> None:
         pass
@@ -224,7 +243,7 @@ class faults:  # noqa: N801 - used as a function
         if final is not None:
             raise InputError(self._url, *final) from None
         trouble = next((text for kind, text in _REASONS if isinstance(cause, kind)), "connection lost")
-        raise TryAgain(trouble) from None
+        raise TryAgain(trouble, host=self._host if isinstance(cause, _UNREACHABLE) else "") from None
 
 
 def pieces_of(url: str, answer: BaseHTTPResponse) -> Iterator[bytes]:

@@ -11,6 +11,7 @@ from threading import Lock
 from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import AbsentError, InputError, RefusedError
+from cdxmill.storage.hosts import optional
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import stopping
 from cdxmill.storage.patience import Tries, TryAgain, persistently
@@ -44,7 +45,8 @@ def status(url: str) -> Entry | None:
     """
     file = HttpFile(url)
     try:
-        give_back(file.first_answer())
+        with optional():
+            give_back(file.first_answer())
     except (AbsentError, RefusedError):
         return None
     return file.entry()

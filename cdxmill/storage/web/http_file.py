@@ -5,15 +5,26 @@ from __future__ import annotations
 import email.utils
 import re
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from urllib3 import BaseHTTPResponse
 
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, UntriedError
+from cdxmill.messages import note
+from cdxmill.storage import hosts, patience
 from cdxmill.storage.interface import Entry
-from cdxmill.storage.patience import BUSY, DOWNLOAD, TryAgain, persistently, read_range, refusal
+from cdxmill.storage.patience import (
+    BUSY,
+    DOWNLOAD,
+    OVERLOADED,
+    TryAgain,
+    persistently,
+    read_range,
+    refusal,
+)
 from cdxmill.storage.reach import Reach, reach_of
 from cdxmill.storage.web.connections import (
     RefusedPlace,
@@ -21,6 +32,7 @@ from cdxmill.storage.web.connections import (
     faults,
     give_back,
     is_inside,
+    is_own,
     piece_of,
     pieces_of,
     send,
@@ -28,6 +40,9 @@ from cdxmill.storage.web.connections import (
 
 _LEAST, _SHARE = 256, 16
 """An answer with fewer bytes, and with less than this share of the range, counts as failed."""
+_REFUSED = frozenset((401, 403, 451))
+_REMEMBERED = 300.0
+"""Seconds in which a file that could not be read is not asked for again: thousands of captures may be in it."""
 REDIRECTS = 5
 """Real files have one or two redirects. More are a loop."""
 _CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)$")
@@ -68,6 +83,7 @@ class HttpFile:
         self._encoding: str | None = None
         self._seen = 0
         self._has_ranges = False
+        self._failed: tuple[float, InputError] | None = None
 
     def entry(self) -> Entry:
         """What an answer told: the size, 0 if it is unknown, 0 as the time, and as the tag the time as the server writes it.
@@ -79,14 +95,28 @@ class HttpFile:
 
     def first_answer(self) -> BaseHTTPResponse:
         """The answer to a request for one byte. It shows whether the file exists and ranges are supported."""
-        answer = persistently(self.url, lambda: self.ask(0, 0))
+        with self._remembering():
+            answer = persistently(self.url, lambda: self.ask(0, 0))
         self._has_ranges = answer.status != 200
         return answer
 
     def read_at(self, offset: int, size: int) -> bytes:
         """The `size` bytes at `offset`, in as many requests as it takes. Raises NoRanges if the first one is whole."""
         end = offset + size
-        return read_range(self.url, offset, end, lambda first, data: self._read(first, end, data))
+        with self._remembering():
+            return read_range(self.url, offset, end, lambda first, data: self._read(first, end, data))
+
+    @contextmanager
+    def _remembering(self) -> Iterator[None]:
+        """Raise an error of the last minutes again, without a request."""
+        if self._failed is not None and time.monotonic() - self._failed[0] < _REMEMBERED:
+            error = self._failed[1]
+            raise type(error)(error.path, error.reason, error.hint)
+        try:
+            yield
+        except InputError as error:
+            self._failed = time.monotonic(), error
+            raise
 
     def _read(self, first: int, end: int, data: bytearray) -> bool:
         """Append the bytes from `first` to `end` to `data`. False if the file ends before them."""
@@ -125,12 +155,12 @@ class HttpFile:
 
         The status of the answer is 206, and its range starts at `first`; or 416, and the file ends before `first`;
         or 200 if the server does not support ranges. Raises TryAgain if the request may succeed later, InputError
-        if the server refuses it, the answer cannot be used or the file has changed.
+        if the server refuses it, the answer cannot be used or the file has changed, UntriedError if the server is given up.
         """
         try:
             answer, location = self._follow(first, last)
             try:
-                self._check_status(answer)
+                self._check_status(answer, hosts.host_of(location[0]))
                 if answer.status == 416:
                     self._check_end(answer, first)
                 else:
@@ -160,14 +190,38 @@ class HttpFile:
         raise InputError(self.url, f"redirects more than {REDIRECTS} times", "check the URL")
 
     def _request(self, url: str, reach: Reach, first: int | None, last: int | None) -> BaseHTTPResponse:
+        host = hosts.host_of(url)
         try:
-            with faults(self.url):
+            with faults(self.url, host):
+                self._wait_for_turn(host, url)
                 headers = {} if first is None else {"Range": f"bytes={first}-{last}"}
-                return send(connections(url, reach), "GET", url, headers)
+                answer = send(connections(url, reach), "GET", url, headers)
+                self._judge(host, url, answer)
+                return answer
         except RefusedPlace as place:
             led = "" if url == self.url else f" by a redirect to {url[:200]}"
             reason = f"leads{led} to the internal address {place}, which others' content may not name"
             raise InputError(self.url, reason, "if you trust it, name that URL yourself") from None
+
+    def _wait_for_turn(self, host: str, url: str) -> None:
+        """Wait as long as the server wants, or as is polite. Raises UntriedError if the server is given up."""
+        rate = None if is_own(url) or not hosts.is_polite() else hosts.rate_of(host)
+        try:
+            waited = hosts.wait_for_turn(host, rate)
+        except hosts.GivenUp as why:
+            raise UntriedError(self.url, f"{UntriedError.START}{host} {why}", "run it again later") from None
+        if rate is not None and waited and hosts.is_first(host, hosts.SLOWED):
+            note(f"{host}: at most {rate:g} requests per second (CDXMILL_POLITE=off if it is your server)")
+
+    def _judge(self, host: str, url: str, answer: BaseHTTPResponse) -> None:
+        """Note for all workers what an answer says of the server."""
+        if answer.status in BUSY:
+            if wait := min(_retry_after(answer), patience.LONGEST_WAIT):
+                hosts.pause(host, wait)
+        elif answer.status in _REFUSED:
+            hosts.refused(host, url, answer.status)
+        else:
+            hosts.answered(host)
 
     def _redirected(self, url: str, target: str) -> str:
         """The target of a redirect. Raises InputError if it leaves the web, or TLS."""
@@ -181,10 +235,10 @@ class HttpFile:
             raise InputError(self.url, reason, "if you trust it, name that URL yourself")
         return target
 
-    def _check_status(self, answer: BaseHTTPResponse) -> None:
+    def _check_status(self, answer: BaseHTTPResponse, host: str) -> None:
         status = answer.status
         if status in BUSY:
-            raise TryAgain(str(status), _retry_after(answer))
+            raise TryAgain(str(status), _retry_after(answer), host if status in OVERLOADED else "")
         if status not in (200, 206, 416):
             if self._location != self._start:  # the redirect may have changed
                 raise TryAgain(str(status))
