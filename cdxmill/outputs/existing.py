@@ -6,7 +6,7 @@ import hashlib
 import os
 import posixpath
 import zlib
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
@@ -22,6 +22,7 @@ from cdxmill.outputs.names import identity
 from cdxmill.outputs.record import (
     OutputRecord,
     OutputRow,
+    check_failure_list,
     failed_in,
     failures_beside,
     recorded,
@@ -103,9 +104,10 @@ def plan_outputs(
 
     Local outputs are in `directory`, which has a record of them and a list of failures. Without it, each output carries its
     record, and failures are listed beside it. Raises UsageError if `rule` neither keeps nor replaces an output that exists,
-    InputError if a storage does not answer, StoppedError if the record cannot be read.
+    or if a list beside it is somebody else's, InputError if a storage does not answer, StoppedError if the record cannot be read.
     """
     if rule is Rule.REPLACE:
+        ask_all(_has_failures, outputs.values())
         return PlannedOutputs(dict(outputs), [])
     states = _states(outputs, settings, directory)
     refused = {archive: state for archive, state in states.items() if state in _REFUSED[rule]}
@@ -140,7 +142,8 @@ def _states(
 
     def ask(archive: Input) -> _State:
         output = outputs[archive]
-        return _by_record(output, archive, record.made_from(output), settings, failed)
+        has_failed = _has_failures(output) or (bool(failed) and identity(archive.location) in failed)
+        return _by_record(output, archive, record.made_from(output), settings, has_failed)
 
     is_remote = directory is None or any(archive.location.is_remote for archive in outputs)
     states = dict(zip(outputs, ask_all(ask, outputs, is_remote), strict=True))
@@ -149,9 +152,8 @@ def _states(
 
 
 def _by_record(
-    output: Location, archive: Input, row: OutputRow | None, settings: OutputSettings, failed: Set[str]
+    output: Location, archive: Input, row: OutputRow | None, settings: OutputSettings, has_failed: bool
 ) -> _State:
-    has_failed = bool(failed) and identity(archive.location) in failed
     if row is None:
         state = _by_start(output, archive, settings)
         if state in (_State.ABSENT, _State.FOREIGN):
@@ -159,7 +161,7 @@ def _by_record(
         return _State.FAILED if has_failed else _UNRECORDED.get(state, state)
     if row.archive != recorded(archive.location):
         return _State.OTHER_ARCHIVE
-    if has_failed or failures_beside(output).exists():
+    if has_failed:
         return _State.FAILED
     try:
         found = archive.location.status()
@@ -173,6 +175,15 @@ def _by_record(
     return _State.CURRENT if is_same else _State.OTHER_SETTINGS
 
 
+def _has_failures(output: Location) -> bool:
+    """Whether failures are listed beside an output. Raises UsageError if a file of this name is somebody else's."""
+    listed = failures_beside(output)
+    if not listed.exists():
+        return False
+    check_failure_list(listed)
+    return True
+
+
 def _by_start(output: Location, archive: Input, settings: OutputSettings) -> _State:
     """The state of an output of which no record exists. Raises InputError if the storage does not answer."""
     entry = output.status()
@@ -181,8 +192,6 @@ def _by_start(output: Location, archive: Input, settings: OutputSettings) -> _St
     seen = settings.look(output, archive)
     if not seen.is_of_archive:
         return _State.FOREIGN
-    if failures_beside(output).exists():
-        return _State.FAILED
     state = _by_time(entry.modified, archive.location)
     return _State.OTHER_SETTINGS if state is _State.CURRENT and not seen.has_settings else state
 

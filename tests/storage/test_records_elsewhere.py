@@ -116,6 +116,19 @@ def test_an_object_of_somebody_else_is_never_an_output(
     assert content(elsewhere) == {name: b"precious"}
 
 
+@pytest.mark.parametrize("options", [(), ("--update",), ("--replace",)])
+def test_a_file_that_has_the_name_of_a_list_of_failures_stays(
+    options: tuple[str, ...], archives: Path, elsewhere: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):  # without and with an output
+        put(join(elsewhere, "_rec.cdx.gz.failures"), b"precious")
+        run("index", *options, "-o", elsewhere, "A/rec.warc.gz", status=2)
+        assert "_rec.cdx.gz.failures: is not of cdxmill; move it away" in capfd.readouterr().err
+        assert content(elsewhere)["_rec.cdx.gz.failures"] == b"precious"
+        locate(join(elsewhere, "_rec.cdx.gz.failures")).remove()
+        run("index", *options, "-o", elsewhere, "A/rec.warc.gz")
+
+
 @pytest.mark.parametrize("command", ["index", "recompress"])
 def test_an_output_of_an_older_version_is_kept_or_replaced_on_request(
     command: str, archives: Path, elsewhere: str, capfd: pytest.CaptureFixture[str]

@@ -49,6 +49,7 @@ from cdxmill.stages.records.pack_contents import (
 )
 from cdxmill.stages.records.read_contents import read_contents
 from cdxmill.storage.location import Location, PathOrUrl
+from cdxmill.storage.patience import stops
 from cdxmill.storage.scratch import Scratch
 
 _CAPTURES = CaptureOptions()
@@ -217,7 +218,7 @@ class _Copy:
             return
         new = Input(task.output, task.filename, task.output.text)
         index = ArchiveTask(new, task.index, task.directory, task.scratch, _INDEX)
-        with OneOutput(index).writing(list) as file:
+        with stops(task.output.text, "read"), OneOutput(index).writing(list) as file:
             write_gzip_lines(sorted_lists(self._sorter, self._scratch.create, self._scratch.reader), file)
 
     def failures(self, error: InputError | None = None) -> list[Failure]:
