@@ -154,6 +154,8 @@ def test_every_command_that_writes_to_a_directory_holds_it(
         ["scan", "--extract", "url", *out, warc],
         ["publish", "-q", cluster, elsewhere],
         ["copy", *out, cluster, "*.org"],
+        ["zipnum", "--engine", "spark", *out, str(inputs["cdx"])],
+        ["build", "--engine", "spark", *out, warc],
     ):
         assert main(call) == 2, call
         assert (
