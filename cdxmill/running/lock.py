@@ -28,7 +28,7 @@ from pathlib import Path
 from threading import get_ident
 from typing import Any, NamedTuple
 
-from cdxmill.errors import AbsentError, InputError, StoppedError, UsageError
+from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
 from cdxmill.messages import say
 from cdxmill.running.progress import WITH_EACH_TICK
 from cdxmill.storage.local import OWN_TEMPORARY, make_directory, stopping
@@ -212,10 +212,12 @@ class _RemoteLock:
         """Raise StoppedError if another run has taken the lock; else renew it if that is due."""
         if time.monotonic() - self._checked <= seconds:
             return
-        with stops(str(self._file), "read"):
-            before, found = self._read()
         is_due = time.monotonic() - self._renewed > RENEWED
-        if found.get("run") != self._run or (is_due and not self._file.swap(before, self._text())):
+        with stops(str(self._file), "renewed"):
+            before, found = self._read()
+            is_own = found.get("run") == self._run
+            is_own = is_own and not (is_due and not self._file.swap(before, self._text()))
+        if not is_own:
             raise StoppedError(
                 f"{self._file}: another run has taken this directory; run it again when that ends"
             )
@@ -233,10 +235,13 @@ class _RemoteLock:
         return json.dumps({**known, "renewed": time.time()}).encode() + b"\n"
 
     def _read(self) -> tuple[bytes | None, dict[str, Any]]:
-        """The lock as it was written, None if there is none; and its content, {} if it cannot be understood."""
+        """The lock as it was written, None if there is none; and its content, {} if it cannot be understood.
+
+        S3 without the right to list refuses to read what does not exist.
+        """
         try:
             data = self._file.read_bytes()
-        except AbsentError:
+        except (AbsentError, RefusedError):
             return None, {}
         try:
             found = json.loads(data)

@@ -19,6 +19,7 @@ from cdxmill.commands.clusters import publish
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.running import lock
 from cdxmill.running.lock import check_held, hold, renew_held
+from cdxmill.running.progress import Progress
 from cdxmill.storage import s3
 from cdxmill.storage.location import Location, locate
 
@@ -90,6 +91,8 @@ def test_a_lock_that_another_run_has_taken_stops_this_one(
         check_held(60)  # was checked
         with pytest.raises(StoppedError, match=TAKEN):
             check_held()
+        with pytest.raises(StoppedError, match=TAKEN), Progress("working", 1, quiet=True) as progress:
+            progress.tick()
     assert json.loads((place / ".lock").read_bytes())["run"] == "x"  # it is the other one's
 
 
