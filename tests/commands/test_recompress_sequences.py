@@ -51,6 +51,25 @@ def test_what_stands_beside_a_new_archive_belongs_to_it(
                 assert found == index_of("a.warc.zst", tmp_path, run_cdxmill)
 
 
+@pytest.mark.parametrize("options", [[], ["--index"], ["--group"]])
+@pytest.mark.parametrize("index", [["-o", "out"], ["-o", "out/a.cdx.gz"]])
+def test_an_index_of_the_old_archive_stays(
+    index: list[str], options: list[str], pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    """The new archive has the name of the old one, and its index would have the name of that index."""
+    shutil.copyfile(pywb_warcs / SOURCES[0], tmp_path / "a.warc.gz")
+    (tmp_path / "out").mkdir()
+    assert run_cdxmill("index", *index, "a.warc.gz", cwd=tmp_path).returncode == 0
+    before = (tmp_path / "out/a.cdx.gz").read_bytes()
+    given = ["recompress", "--to", "gz", *options, "-o", "out", "a.warc.gz"]
+    done = run_cdxmill(*given, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert b"out/a.cdx.gz: is not an index of a.warc.gz that recompress writes" in done.stderr
+    assert (tmp_path / "out/a.cdx.gz").read_bytes() == before
+    assert not (tmp_path / "out/a.warc.gz").exists()
+    assert run_cdxmill(*given, "--replace", cwd=tmp_path).returncode == 0
+
+
 def test_an_index_of_somebody_else_stays(pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
     shutil.copyfile(pywb_warcs / SOURCES[0], tmp_path / "a.warc.gz")
     index = tmp_path / "out/a.warc.zst.cdx.gz"

@@ -31,6 +31,7 @@ from cdxmill.messages import count, human_bytes
 from cdxmill.outputs.existing import ArchiveSettings, LineSettings, Rule
 from cdxmill.outputs.names import apart, output_name
 from cdxmill.outputs.offset_tables import is_table_of, table_beside
+from cdxmill.outputs.record import OutputRecord, recorded
 from cdxmill.outputs.side_files import renewed, retire, retired_of
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.stages.captures.capture_options import CaptureOptions
@@ -270,9 +271,10 @@ def recompress(
         all_outputs = outputs_in(directory.place, names)
         beside = _all_beside(names, all_outputs, directory)
         outputs |= {one: all_outputs[one] for one in _incomplete(kept, beside, directory, options)}
-        if options.existing is not Rule.REPLACE:
+        if outputs and options.existing is not Rule.REPLACE:
+            record = OutputRecord(directory.directory)
             for archive in outputs:
-                beside[archive].check(archive.filename, options)
+                beside[archive].check(archive.filename, options, record)
         tasks = [
             RecompressTask(
                 *fields, options, names[fields[0]], *beside[fields[0]].to_write(fields[0].filename, options)
@@ -319,12 +321,22 @@ class _Beside(NamedTuple):
         has_table = has_table or (self.table.exists() and is_table_of(self.table, old, self.new.filename))
         return self.index_file if has_index else None, self.table if has_table else None
 
-    def check(self, old: str, options: RecompressOptions) -> None:
+    def check(self, old: str, options: RecompressOptions, record: OutputRecord) -> None:
         """Raise UsageError if what would be written exists, and is not of the archive, which had the name `old`."""
-        if options.index and self.index_file.exists() and not self._has_own_index():
+        is_wrong = self.index_file.exists() and (
+            not self._is_of_this_place(record) if self._has_own_index() else options.index
+        )
+        if is_wrong:
             raise UsageError(_KEEP.format(self.index_file, "an index", self.new.filename))
         if self.table.exists() and not is_table_of(self.table, old, self.new.filename):
             raise UsageError(_KEEP.format(self.table, "a table of offsets", self.new.filename))
+
+    def _is_of_this_place(self, record: OutputRecord) -> bool:
+        """Whether the index is of the archive that stands where the new one will be. The old one may have the same name."""
+        row = None if self.index_file in self.retired else record.made_from(self.index_file)
+        if row:
+            return row.archive == recorded(self.new.location)
+        return self.index_file in self.retired or self.new.location.exists()
 
     def _has_own_index(self) -> bool:
         return all(_INDEX.look(self.index_file, self.new))
