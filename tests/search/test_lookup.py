@@ -217,6 +217,8 @@ def test_a_star_alone_is_all_lines(small: Path, run_cdxmill: RunCdxmill) -> None
     assert int(run_cdxmill("lookup", small, "*", "--count").stdout) == done.stdout.count(b"\n")
 
 
-@pytest.mark.parametrize("url", ["", "**"])
-def test_an_invalid_url_is_reported_in_one_line(url: str, small: Path, run_cdxmill: RunCdxmill) -> None:
-    assert "not a URL that can be looked up" in told(run_cdxmill, small, url, 2)
+@pytest.mark.parametrize(("url", "reason"), [("", "URL is empty"), ("**", "not a URL that can be looked up")])
+def test_an_invalid_url_is_reported_in_one_line(
+    url: str, reason: str, small: Path, run_cdxmill: RunCdxmill
+) -> None:
+    assert reason in told(run_cdxmill, small, url, 2)
