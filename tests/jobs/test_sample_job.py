@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cdxmill.cli.main import main
+from cdxmill.errors import UsageError
 from cdxmill.jobs.nodes.sample import parse_points, share_of_sample
 from tests.conftest import RunCdxmill
 from tests.jobs.conftest import RunJob, page_line, run_task, work_list
@@ -218,3 +220,24 @@ def test_seqfileutils_refuses_split_points_that_do_not_increase(
     assert main(["--copyfrom", str(tmp_path / "splits.txt"), str(tmp_path / "splits.seq")]) == 2
     assert "split points must increase" in capsys.readouterr().err
     assert not (tmp_path / "splits.seq").exists()
+
+
+def test_no_script_writes_to_its_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cdxmill.jobs import seqfileutils
+    from cdxmill.jobs.sample_job import SampleCDXJob, dosample
+
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.cdxj", "a.seq", "b.txt", "s.txt"):
+        Path(name).write_bytes(page_line(1) + b"\n")
+    assert main(["zipnum", "-q", "-s", "1", "-o", "c", "a.cdxj"]) == 0
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    given = ["--no-conf", "-r", "inline", "--shards", "2", "--replace"]
+    for splits, cdx in (("a.cdxj", "a.cdxj"), ("a.txt", "a.seq"), ("b.seq", "b.txt")):
+        job = SampleCDXJob([*given, "--splitfile", splits, cdx])
+        with pytest.raises(UsageError, match="is an input"), job.make_runner() as runner:
+            runner.run()
+    assert seqfileutils.main(["--replace", "--copyfrom", "s.txt", "./s.txt"]) == 2
+    cluster = ["--shards", "2", "--replace", "--splitfile", "c/cluster.idx", "--from-cluster", "c"]
+    monkeypatch.setattr("sys.argv", ["dosample.py", *cluster])
+    assert dosample() == 2
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

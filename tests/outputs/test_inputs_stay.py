@@ -7,10 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.errors import UsageError
-from cdxmill.jobs import seqfileutils
-from cdxmill.jobs.sample_job import SampleCDXJob, dosample
-
 from ..conftest import RunCdxmill
 
 
@@ -20,8 +16,7 @@ def directory(pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill) -> Path
     shutil.copyfile(pywb_warcs / "iana.warc.gz", tmp_path / "i.warc.gz")
     assert run_cdxmill("index", "-q", "-o", "a.cdxj", "i.warc.gz", cwd=tmp_path).returncode == 0
     assert run_cdxmill("zipnum", "-q", "-s", "1", "-o", "old", "a.cdxj", cwd=tmp_path).returncode == 0
-    (tmp_path / "s.txt").write_bytes(b"com,a)/ 2020\n")
-    for name in ("a.seq", "b.txt", "t.tree.archives.gz", "d.json", "b.cdxj.gz"):
+    for name in ("a.seq", "t.tree.archives.gz", "d.json", "b.cdxj.gz"):
         shutil.copyfile(tmp_path / "a.cdxj", tmp_path / name)
     (tmp_path / "link.warc.gz").symlink_to("i.warc.gz")
     return tmp_path
@@ -49,28 +44,6 @@ def test_an_output_that_is_an_input_is_refused(
     done = run_cdxmill(*command.split(), "--replace", cwd=directory)
     assert done.returncode == 2
     assert b"is an input" in done.stderr
-    assert contents(directory) == before
-
-
-def test_the_old_scripts_leave_their_inputs(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(directory)
-    before = contents(directory)
-    given = ["--no-conf", "-r", "inline", "--shards", "2", "--replace"]
-    for splits, cdx in (("a.cdxj", "a.cdxj"), ("a.txt", "a.seq"), ("b.seq", "b.txt")):
-        with (
-            pytest.raises(UsageError, match="is an input"),
-            SampleCDXJob([*given, "--splitfile", splits, cdx]).make_runner() as runner,
-        ):
-            runner.run()
-    assert seqfileutils.main(["--replace", "--copyfrom", "s.txt", "./s.txt"]) == 2
-    monkeypatch.setattr(
-        "sys.argv",
-        [
-            "dosample.py",
-            *["--shards", "2", "--splitfile", "c/cluster.idx", "--replace", "--from-cluster", "c"],
-        ],
-    )
-    assert dosample() == 2
     assert contents(directory) == before
 
 
