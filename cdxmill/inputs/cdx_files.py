@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.archives.framing import GZIP_MAGIC
+from cdxmill.formats.lines.capture_fields import place_in
 from cdxmill.formats.lines.cdx_lines import CDX_NAME
 from cdxmill.inputs.named import Input, Search, Wanted, all_listed
 from cdxmill.inputs.pipes import Pipes
@@ -131,7 +132,8 @@ def chunk_of(path: PathOrUrl) -> int:
 class CdxSource(NamedTuple):
     """A CDX file as it was when the run started. Size and time are 0 if unknown.
 
-    `fields` is the number of fields of its lines (see `fields_of`), None if it has no line.
+    `fields` is the number of fields of its lines (see `fields_of`), None if it has no line. `archive` is the name of an
+    archive in the first line.
     """
 
     location: Location
@@ -139,6 +141,7 @@ class CdxSource(NamedTuple):
     modified: float
     fields: int | None = None
     is_empty: bool = False
+    archive: bytes = b""
 
     @property
     def path(self) -> str:
@@ -202,7 +205,12 @@ def _look(place: Location) -> tuple[CdxSource, bytes]:
     """The source with its fields, and its head."""
     entry, head = look(place, HEAD)
     source = _source(place, entry, head)
-    return source._replace(fields=_fields(source, head) if head else None), head
+    line = _line_of(source, head) if head else None
+    if line is not None:
+        source = source._replace(fields=fields_of(line))
+        with suppress(ValueError):
+            source = source._replace(archive=place_in(line)[0].filename)
+    return source, head
 
 
 def _source(place: Location, entry: Entry | None, head: bytes) -> CdxSource:
@@ -235,8 +243,8 @@ def check_formats(sources: Iterable[CdxSource]) -> CdxSource | None:
     return first
 
 
-def _fields(source: CdxSource, head: bytes) -> int | None:
-    """The fields of the first capture line. If the head has none, the file is read further.
+def _line_of(source: CdxSource, head: bytes) -> bytes | None:
+    """The first capture line. If the head has none, the file is read further.
 
     A head can be short because the server limits its answers, so only the size shows that it is the whole file.
     """
@@ -245,7 +253,7 @@ def _fields(source: CdxSource, head: bytes) -> int | None:
     line = _first_line(chain(read_content(window), (b"\n",) if is_whole else ()))
     if line is None and not is_whole:
         line = _first_line(chain(read_pieces(source.location, _FAR_READ), (b"\n",)))
-    return None if line is None else fields_of(line)
+    return line
 
 
 def _first_line(pieces: Iterable[bytes]) -> bytes | None:

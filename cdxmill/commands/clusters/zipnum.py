@@ -33,6 +33,7 @@ from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import BLOCK_LINES, Compressor, checked_compressor
 from cdxmill.formats.lines.cdx_lines import FIELDS
 from cdxmill.inputs.cdx_files import Inventory, check_formats, have_changed, take_inventory
+from cdxmill.inputs.shared_names import two_archives
 from cdxmill.messages import count, human_bytes
 from cdxmill.options.clusters import ClusterOptions, ClusterOutput
 from cdxmill.running.failures import Failure, Failures
@@ -189,6 +190,8 @@ def build_cluster(
     with open_output(place, run, options.replace, failures, options.points) as output:
         if output.finished is not None:
             return summary_of(output.finished)._replace(by_size=by_size)
+        for text in two_archives(inventory.sources):
+            failures.note(text)
         summary = write_cluster(inventory, output, place, run, options, failures)
         output.finish()
     return summary._replace(by_size=by_size)

@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.lines.capture_fields import RecordLocation, record_location, usual_place
+from cdxmill.formats.lines.capture_fields import RecordLocation, place_in, record_location
 from cdxmill.formats.lines.surt import surt
 from cdxmill.inputs.named import Input
 from cdxmill.inputs.pipes import unpiped
@@ -239,7 +239,7 @@ class _LineRows:
     def _row(self, number: int, line: bytes) -> bytes | None:
         self._captures += 1
         try:
-            name, offset, length = _place_of(line)
+            name, offset, length = place_in(line)[0]
         except ValueError:
             reason = f"line {number} is not an index line with filename, offset and length: {line[:_SHOWN]!r}"
             self._failures.report_one_listed(Failure(self._label, None, reason), "invalid lines")
@@ -270,11 +270,3 @@ class _LineRows:
             )
             self._failures.add(self._label, None, reason)
         self._failures.close_listed()
-
-
-def _place_of(line: bytes) -> tuple[bytes, int, int | None]:
-    """The file name, the offset and the length in a line. Raises ValueError."""
-    if usual := usual_place(line):
-        return usual[0]
-    found = record_location(line)
-    return found.filename.encode("utf-8", "surrogateescape"), found.offset, found.length

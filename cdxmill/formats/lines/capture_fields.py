@@ -279,6 +279,15 @@ def usual_place(line: bytes) -> tuple[RecordPlace, bytes] | None:
     return RecordPlace(name, int(offset), int(length)), time
 
 
+def place_in(line: bytes) -> tuple[RecordPlace, bytes]:
+    """The place and the timestamp of the record of any line. Raises ValueError if the line has no place."""
+    if usual := usual_place(line):
+        return usual
+    found = record_location(line)
+    name, time = (text.encode("utf-8", "surrogateescape") for text in (found.filename, found.timestamp))
+    return RecordPlace(name, found.offset, found.length), time
+
+
 def _as_text(value: object) -> str:
     """A value of a field. One with values of its own is no text, and may be too deep for `str`."""
     return "" if isinstance(value, dict | list) else str(value)
