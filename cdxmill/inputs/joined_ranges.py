@@ -28,10 +28,10 @@ _FAR = 0.005
 """Seconds. If a request took longer, the next one is sent in a thread before the records of the last one are checked."""
 
 
-def is_one_request(start: int, last_end: int, following: tuple[int, int]) -> bool:
+def is_one_request(start: int, last_end: int, following: tuple[int, int], gap: int = GAP) -> bool:
     """Whether one request fetches a record with offset and end `following`, too: the others are from `start` to `last_end`."""
     offset, end = following
-    return offset <= last_end + GAP and end - start <= JOINED
+    return offset <= last_end + gap and end - start <= JOINED
 
 
 class JoinedRanges:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import groupby, islice
 from typing import NamedTuple
 
@@ -89,29 +90,54 @@ class Answer(NamedTuple):
     error: UsageError | None = None
 
 
-class _Keys(NamedTuple):
-    """The key range of a URL, and the position of the URL in its batch."""
+Ranges = tuple[KeyRange, ...]
+"""The ranges of keys of a URL: one for a cluster."""
 
-    range: KeyRange
+
+class Searched(NamedTuple):
+    """What URLs are looked up in: the ranges of a URL, its answer, and the answers for many, in the order of their keys.
+
+    `keys` raises UsageError if the URL cannot be looked up.
+    """
+
+    keys: Callable[[str], Ranges]
+    answer: Callable[[Ranges], Lists]
+    in_key_order: Callable[[list[Ranges]], Iterator[Lists]]
+
+
+class _Keys(NamedTuple):
+    """The key ranges of a URL, and the position of the URL in its batch."""
+
+    ranges: Ranges
     position: int
 
 
 def answer_many(cluster: OpenCluster, prepared: PreparedQuery, urls: Iterable[str]) -> Iterator[Answer]:
     """The answers for `urls`, in their order. A URL without a key gets an error. Raises InputError, UsageError."""
+    searched = Searched(
+        lambda url: (prepared.keys(url),),
+        lambda ranges: prepared.answer(cluster, ranges[0]),
+        lambda keys: _in_key_order(cluster, prepared, [ranges[0] for ranges in keys]),
+    )
+    return answer_urls(searched, urls)
+
+
+def answer_urls(searched: Searched, urls: Iterable[str], batch_size: int = BATCH) -> Iterator[Answer]:
+    """The answers for `urls`, in their order. Raises as `answer_many`."""
     remaining = iter(urls)
-    while batch := list(islice(remaining, BATCH)):
-        yield from _answer_batch(cluster, prepared, batch)
+    while batch := list(islice(remaining, batch_size)):
+        yield from _answer_batch(searched, batch)
 
 
-def _answer_batch(cluster: OpenCluster, prepared: PreparedQuery, urls: list[str]) -> Iterator[Answer]:
+def _answer_batch(searched: Searched, urls: list[str]) -> Iterator[Answer]:
     keys: list[_Keys] = []
     errors: dict[int, UsageError] = {}
     for position, url in enumerate(urls):
         try:
-            keys.append(_Keys(prepared.keys(url), position))
+            keys.append(_Keys(searched.keys(url), position))
         except UsageError as error:
             errors[position] = error
-    found = _in_given_order(cluster, prepared, keys)
+    found = _in_given_order(searched, keys)
     for position, url in enumerate(urls):
         if position in errors:
             yield Answer(url, (), errors[position])
@@ -119,29 +145,28 @@ def _answer_batch(cluster: OpenCluster, prepared: PreparedQuery, urls: list[str]
             yield Answer(url, next(found))
 
 
-def _in_given_order(cluster: OpenCluster, prepared: PreparedQuery, keys: list[_Keys]) -> Iterator[Lists]:
+def _in_given_order(searched: Searched, keys: list[_Keys]) -> Iterator[Lists]:
     """The answers in the order of the URLs, by the cheapest way."""
-    if not all(one.range.is_one_url for one in keys):
-        return (prepared.answer(cluster, one.range) for one in keys)
+    if not all(one.is_one_url for ranges, _ in keys for one in ranges):
+        return (searched.answer(one.ranges) for one in keys)
     in_key_order = sorted(keys)
     if in_key_order == keys:
-        return _in_key_order(cluster, prepared, keys)
-    return _put_back(cluster, prepared, keys, in_key_order)
+        return searched.in_key_order([one.ranges for one in keys])
+    return _put_back(searched, keys, in_key_order)
 
 
-def _put_back(
-    cluster: OpenCluster, prepared: PreparedQuery, keys: list[_Keys], in_key_order: list[_Keys]
-) -> Iterator[Lists]:
+def _put_back(searched: Searched, keys: list[_Keys], in_key_order: list[_Keys]) -> Iterator[Lists]:
     """Look up in key order, then give the answers in the order of the URLs."""
     kept: dict[int, _Taken] = {}
     size = 0
-    for one, lists in zip(in_key_order, _in_key_order(cluster, prepared, in_key_order), strict=True):
+    found = searched.in_key_order([one.ranges for one in in_key_order])
+    for one, lists in zip(in_key_order, found, strict=True):
         answer = _take(lists)
         size += sum(sum(map(len, lines)) for lines in answer.lists)
         if size < _KEPT:
             kept[one.position] = answer
     for one in keys:
-        yield _given(kept[one.position]) if one.position in kept else prepared.answer(cluster, one.range)
+        yield _given(kept[one.position]) if one.position in kept else searched.answer(one.ranges)
 
 
 class _Taken(NamedTuple):
@@ -168,35 +193,40 @@ def _given(taken: _Taken) -> Iterator[list[bytes]]:
         raise taken.error
 
 
-def _in_key_order(cluster: OpenCluster, prepared: PreparedQuery, keys: list[_Keys]) -> Iterator[Lists]:
+def _in_key_order(cluster: OpenCluster, prepared: PreparedQuery, keys: list[KeyRange]) -> Iterator[Lists]:
     """The answers for keys that are sorted."""
     if cluster.join:
         yield from _with_read_ahead(cluster, prepared, keys)
         return
-    for key_range, same in groupby(keys, key=lambda one: one.range):
+    for key_range, same in groupby(keys):
         answer = _take(prepared.answer(cluster, key_range))
         for _ in same:
             yield _given(answer)
 
 
-def _with_read_ahead(cluster: OpenCluster, prepared: PreparedQuery, keys: list[_Keys]) -> Iterator[Lists]:
+def _with_read_ahead(cluster: OpenCluster, prepared: PreparedQuery, keys: list[KeyRange]) -> Iterator[Lists]:
     """The answers for keys that are sorted. Blocks are read before they are needed, neighbors in one read."""
+    with reading_ahead(joined(_blocks_of(cluster, prepared, keys)), cluster.reader.read) as ahead:
+        reading = OpenCluster(cluster.reader, BlockReader(ahead.read), join=False)
+        for one in keys:
+            yield prepared.answer(reading, one)
+
+
+@contextmanager
+def reading_ahead(runs: Iterator[list[BlockRef]], read: ReadShard) -> Iterator[ReadAhead]:
+    """Reads blocks in threads."""
     with ThreadPoolExecutor(READS) as pool:
-        runs = joined(_blocks_of(cluster, prepared, keys))
-        ahead = ReadAhead(runs, cluster.reader.read, pool.submit)
-        reading_ahead = OpenCluster(cluster.reader, BlockReader(ahead.read), join=False)
         try:
-            for one in keys:
-                yield prepared.answer(reading_ahead, one.range)
+            yield ReadAhead(runs, read, pool.submit)
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def _blocks_of(cluster: OpenCluster, prepared: PreparedQuery, keys: list[_Keys]) -> Iterator[BlockRef]:
+def _blocks_of(cluster: OpenCluster, prepared: PreparedQuery, keys: list[KeyRange]) -> Iterator[BlockRef]:
     """The blocks of all keys, each block once."""
     last: BlockRef | None = None
     for one in keys:
-        low, high, _ = prepared.narrowed(one.range)
+        low, high, _ = prepared.narrowed(one)
         for block in wanted_blocks(cluster.reader.index, low, high):
             if last is None or (block.key, block.shard, block.offset) > (last.key, last.shard, last.offset):
                 yield block

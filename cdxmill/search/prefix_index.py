@@ -39,13 +39,13 @@ class OpenTree:
     """An open prefix B-tree. Made by `open_prefix_index`."""
 
     def __init__(self, place: Location, layout: str | None, files: ExitStack) -> None:
-        self.path, self._hint = str(place), _REBUILD
+        self.path, self._hint, self.is_remote = str(place), _REBUILD, place.is_remote
         size: int | None = None
         if place.is_remote:
             read_at = files.enter_context(open_known(place))
         else:
             read_at, size = files.enter_context(open_mapped(place.local))
-        with self._damage():
+        with self.damage():
             head = read_at(0, HEAD)
             header = read_header(head, read_at)
             self.layout = self._layout_of(header, layout)
@@ -79,8 +79,8 @@ class OpenTree:
 
     def items(self, ranges: Iterable[KeyRange]) -> Iterator[list[Item]]:
         """The items in key ranges: keys and pointers, in non-empty lists. Raises InputError."""
-        for low, high, _ in ranges:
-            with self._damage():
+        with self.damage():
+            for low, high, _ in ranges:
                 yield from self.tree.scan(low, high)
 
     def pointers(self, key: bytes) -> list[bytes]:
@@ -91,8 +91,9 @@ class OpenTree:
     def captures(self, ranges: Iterable[KeyRange]) -> Iterator[list[bytes]]:
         """The items in key ranges as CDXJ lines, in lists. Raises UsageError if the layout has no captures."""
         make = self._line_maker()
-        for items in self.items(ranges):
-            yield make(items)
+        with self.damage():
+            for low, high, _ in ranges:
+                yield from map(make, self.tree.scan(low, high))
 
     def _line_maker(self) -> Callable[[list[Item]], list[bytes]]:
         unpack = self.layout.unpack
@@ -104,8 +105,7 @@ class OpenTree:
 
         def make(items: list[Item]) -> list[bytes]:
             pointers = [Pointer(*unpack(pointer)) for _, pointer in items]
-            with self._damage():
-                names = self.names.of([pointer.archive for pointer in pointers])
+            names = self.names.of([pointer.archive for pointer in pointers])
             parts = zip(items, pointers, names, strict=True)
             return [capture_line(key, pointer, name) for (key, _), pointer, name in parts]
 
@@ -113,11 +113,12 @@ class OpenTree:
 
     def archive(self, number: int) -> str:
         """The name of an archive. Raises InputError."""
-        with self._damage():
+        with self.damage():
             return self.names.of([number])[0]
 
     @contextmanager
-    def _damage(self) -> Iterator[None]:
+    def damage(self) -> Iterator[None]:
+        """Turn DamagedTreeError into CorruptError."""
         try:
             yield
         except DamagedTreeError as error:

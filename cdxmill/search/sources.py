@@ -13,7 +13,7 @@ from cdxmill.formats.clusters.zipnum import INDEX
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.inputs.pipes import STDIN, is_pipe
 from cdxmill.search.lookup import Skip, is_cdx_file, is_named_crawl, is_prefix_index, names_in, open_searched
-from cdxmill.search.many import Answer, answer_many
+from cdxmill.search.many import Answer, answer_many, answer_urls
 from cdxmill.search.query import OpenCluster, PreparedQuery, stored_near
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import locate
@@ -186,17 +186,17 @@ class SearchedTree:
     def answers(self, prepared: PreparedQuery, urls: Sequence[str]) -> Iterator[Answer]:
         """The answers of the tree. Raises UsageError if the query reads a field that is not stored."""
         from cdxmill.search.prefix_index import key_ranges_of_url
+        from cdxmill.search.tree_ahead import batch_of, searched_tree
         from cdxmill.search.tree_query import check_stored
 
         query, layout = prepared.query, self._index.layout
         check_stored(layout, prepared.read, prepared.has_times)
-        for url in urls:
-            try:
-                ranges = key_ranges_of_url(url, layout, query.match_type)
-            except UsageError as error:
-                yield Answer(url, (), error)
-                continue
-            yield Answer(url, prepared.choose(_sorted_by_line(self._index.captures(ranges)), self.name))
+        searched = searched_tree(
+            self._index,
+            lambda url: key_ranges_of_url(url, layout, query.match_type),
+            lambda ranges: prepared.choose(_sorted_by_line(self._index.captures(ranges)), self.name),
+        )
+        return answer_urls(searched, urls, batch_of(self._index))
 
     def fields(self, keys: KeyRange) -> Iterable[str]:
         """Those that all lines of cdxmill may have."""

@@ -11,7 +11,9 @@ from cdxmill.formats.tree.pointer_layout import Layout
 from cdxmill.formats.tree.prefix_btree import Item
 from cdxmill.options.option import text_list
 from cdxmill.options.trees import TreeQuery
+from cdxmill.search.many import answer_urls
 from cdxmill.search.prefix_index import OpenTree, key_ranges, resumed
+from cdxmill.search.tree_ahead import batch_of, searched_tree
 from cdxmill.stages.lines import choose_lines
 
 _STORED = ("urlkey", "timestamp", "length", "offset", "filename")
@@ -97,15 +99,13 @@ def search_tree(
     With `invalid`, it is called for each invalid query, and the others are searched. Raises UsageError, InputError.
     """
     left = prepared.query.limit
-    for query in queries:
-        try:
-            ranges = prepared.ranges(query)
-        except UsageError as error:
+    searched = searched_tree(index, prepared.ranges, lambda ranges: prepared.lines(index, ranges))
+    for _, lists, error in answer_urls(searched, queries, batch_of(index, left)):
+        if error is not None:
             if invalid is None:
-                raise
+                raise error
             invalid(error)
-            continue
-        for lines in prepared.lines(index, ranges):
+        for lines in lists:
             chosen = lines if left is None else lines[:left]
             if chosen:
                 yield chosen

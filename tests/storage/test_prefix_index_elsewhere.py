@@ -186,3 +186,62 @@ def test_a_tree_is_built_and_searched_in_s3(
     build(tmp_path, "s3://trees/x.tree")
     assert found_in("s3://trees/x.tree", "*.host17.com") == wanted(b"com,host17)")
     assert main(["prefix-index", "build", "-q", "-o", "s3://trees/x.tree", str(tmp_path / "a.cdxj")]) == 2
+
+
+QUERIES = [f"http://host{number * 7 % 40:02d}.com/page/{number * 13 % 200:03d}" for number in range(600)]
+
+
+def answer_of(words: list[str], capfdbinary: pytest.CaptureFixture[bytes]) -> bytes:
+    assert main(words) == 0
+    return capfdbinary.readouterr().out
+
+
+@pytest.mark.usefixtures("small_head")
+@pytest.mark.parametrize("command", ["prefix-index search", "lookup"])
+def test_many_urls_need_few_requests(
+    url: str, server: RangeServer, command: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    (tmp_path / "queries").write_text("\n".join([*QUERIES, "http://none.com/", ""]))
+    words = [*command.split(), str(tmp_path / "x.tree"), "-i", str(tmp_path / "queries")]
+    local = answer_of(words, capfdbinary)
+    assert len(local.splitlines()) == len(QUERIES)
+    words[-3] = url
+    assert answer_of(words, capfdbinary) == local
+    assert len(server.seen) <= 7
+    if command != "lookup":  # there, --limit is per URL
+        assert answer_of([*words, "--limit", "3"], capfdbinary).splitlines() == local.splitlines()[:3]
+
+
+def test_many_urls_in_a_file_of_2012_need_few_requests(
+    tmp_path: Path, server: RangeServer, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    rows = [b"com.host%02d/page/%03d:http\t1 2 3 4 %d\n" % (host, page, page) for host in range(40) for page in range(200)]  # fmt: skip
+    (tmp_path / "a.tsv").write_bytes(b"".join(rows))
+    build_tree(
+        TreeBuilding(tmp_path / "a.tsv", output=tmp_path / "x.tree", block_size=1024), Failures(printed=False)
+    )
+    server.add(NAME, (tmp_path / "x.tree").read_bytes())
+    (tmp_path / "queries").write_text("\n".join(QUERIES))
+    words = ["lookup", str(tmp_path / "x.tree"), "-i", str(tmp_path / "queries")]
+    local = answer_of(words, capfdbinary)
+    words[1] = server.url + NAME
+    assert answer_of(words, capfdbinary) == local
+    assert len(local.splitlines()) == len(QUERIES)
+    assert len(server.seen) <= 7
+
+
+@pytest.mark.usefixtures("small_head")
+@pytest.mark.parametrize("block", [3, 200])
+def test_damage_that_one_of_many_urls_meets_costs_no_url_before_it(
+    url: str, server: RangeServer, block: int, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    with open_prefix_index(url) as index:
+        offset = index.tree.header.offset(block)
+        assert (block < index.tree.header.index_blocks) == (block == 3)
+    file = server.files[NAME]
+    file.body = file.body[: offset + 9] + b"x" + file.body[offset + 10 :]
+    (tmp_path / "queries").write_text("\n".join(sorted(QUERIES)))
+    assert main(["prefix-index", "search", url, "-i", str(tmp_path / "queries")]) == 1
+    out, told = capfdbinary.readouterr()
+    assert b"x.tree@%d: the block is corrupt" % offset in told
+    assert len(out.splitlines()) > 20

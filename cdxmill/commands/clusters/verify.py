@@ -43,9 +43,8 @@ from cdxmill.storage.location import locate
 
 class Verified(NamedTuple):
     """What the cluster contains, and what was checked.
-    from cdxmill.storage.location import locate
 
-        `exact`: every byte was compared with cluster.json. `compared`: the lines were compared with the input files.
+    `exact`: every byte was compared with cluster.json. `compared`: the lines were compared with the input files.
     """
 
     shards: int

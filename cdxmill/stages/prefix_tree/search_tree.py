@@ -9,7 +9,7 @@ index alone, without a key that shows it, is checked against the key behind that
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -266,21 +266,45 @@ class TreeReader:
             end if is_known else None,
         )
 
+    def first_read(self, low: bytes, high: bytes) -> tuple[int, int]:
+        """The offset and the bytes of the data blocks that a scan of a range reads first."""
+        place = self._find(low, high)
+        last = place.block + 1 if place.last is None else min(place.block + 1, place.last)
+        return self.range_of(place.block, last)
+
+    def unknown_index(self, numbers: Iterable[int]) -> list[int]:
+        """Those of these index blocks that have to be read, in order. The root is read with the header."""
+        return sorted({number for number in numbers if number and number not in self._indexes})
+
+    def take_index(self, number: int, data: bytes) -> None:
+        """Keep an index block that was read."""
+        self._indexes[number] = self._parsed(number, data)
+
+    def child(self, number: int, low: bytes) -> int:
+        """The child of an index block that leads to the first key that is not less than `low`."""
+        block = self._index(number)
+        return block.first + bisect_left(block.prefixes, low)
+
     def _index(self, number: int) -> IndexBlock:
         known = self._indexes.get(number)
         if known is None:
-            try:
-                known = parse_index_block(self._block(number))
-            except ValueError as error:
-                raise self._damaged(str(error), number) from None
-            self._indexes[number] = known
+            size = self.header.block_size
+            data = self._part(self.header.offset(number), size, is_index=True)
+            known = self._indexes[number] = self._parsed(number, data)
         return known
 
+    def _parsed(self, number: int, data: bytes) -> IndexBlock:
+        try:
+            return parse_index_block(self._content(number, data))
+        except ValueError as error:
+            raise self._damaged(str(error), number) from None
+
     def _block(self, number: int) -> bytes:
+        """The content of a data block."""
+        return self._content(number, self._part(self.header.offset(number), self.header.block_size))
+
+    def _content(self, number: int, data: bytes) -> bytes:
         """The content of a block, without its check."""
-        data = self._part(
-            self.header.offset(number), self.header.block_size, number < self.header.index_blocks
-        )
         if len(data) < self.header.block_size:
             raise self._damaged("the file is truncated in or before the block", number)
         if not self._is_checked:
