@@ -124,19 +124,20 @@ class JoinedRanges:
 class OpenRanges(OpenArchives[JoinedRanges]):
     """Open archives, read in ranges. A web server is not asked first whether a file exists.
 
-    `before` is called before each request.
+    `before` is called before each request. Processes with the same directory `shared` download an archive whose server
+    does not support ranges once.
     """
 
-    def __init__(self, before: Callable[[], None]) -> None:
+    def __init__(self, before: Callable[[], None], shared: Path | None = None) -> None:
         super().__init__()
-        self._before = before
+        self._before, self._shared = before, shared
         self._seconds = 0.0
 
     def opened(self, place: Location) -> JoinedRanges:
         """The archive at a place, opened if it is not open yet. Raises InputError."""
         if place not in self:
             files = ExitStack()
-            opened = open_known(place) if place.is_remote else place.open_ranges()
+            opened = open_known(place, self._shared) if place.is_remote else place.open_ranges()
             read_at = self._timed(files.enter_context(opened))
             self[place] = JoinedRanges(read_at, self._before, place), files
         return self[place][0]

@@ -30,6 +30,7 @@ from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import write_atomic
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.web.connections import give_back
+from cdxmill.storage.web.http import open_once, shared_path
 from cdxmill.storage.web.http_file import HttpFile, NoRanges
 
 PAGE = 1 << 16
@@ -112,8 +113,11 @@ def read_recent(url: str, seconds: float) -> bytes:
 
 
 @contextmanager
-def open_known(url: PathOrUrl) -> Iterator[ReadAt]:
-    """Open a file as `Location.open_ranges` does, but without a first request that asks whether it exists."""
+def open_known(url: PathOrUrl, shared: Path | None = None) -> Iterator[ReadAt]:
+    """Open a file as `Location.open_ranges` does, but without a first request that asks whether it exists.
+
+    If its server does not support ranges, processes with the directory `shared` download it once.
+    """
     place = locate(url)
     if not place.properties.opens_freely:
         with place.open_ranges() as read_at:
@@ -121,17 +125,20 @@ def open_known(url: PathOrUrl) -> Iterator[ReadAt]:
         return
     with ExitStack() as files:
         file = HttpFile(place.text)
+        path = None if shared is None else shared_path(place.text, shared)
         whole: list[ReadAt] = []
         opening = Lock()
 
         def read_known(offset: int, size: int) -> bytes:
-            if not whole:
+            if not whole and (path is None or not path.exists()):
                 try:
                     return file.read_at(offset, size)
                 except NoRanges:
-                    with opening:  # threads share the file: the first one downloads it for all
-                        if not whole:
-                            whole.append(files.enter_context(place.open_ranges()))
+                    pass
+            with opening:  # threads share the file: the first one downloads it for all
+                if not whole:
+                    opened = place.open_ranges() if shared is None else open_once(place.text, shared)
+                    whole.append(files.enter_context(opened))
             return whole[0](offset, size)
 
         yield read_known

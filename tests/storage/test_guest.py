@@ -163,6 +163,18 @@ def test_the_hosts_of_others_get_so_many_requests_per_second(
     assert not slept
 
 
+def test_an_archive_without_ranges_is_downloaded_once(
+    lines: Path, server: RangeServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for file in server.files.values():
+        file.knows_ranges = False
+    assert copy(lines, server, 3) == 0
+    assert copied(lines) == ARCHIVES * PAGES // 2
+    assert len(server.seen) <= ARCHIVES * (3 + 1), "each process may ask once for a range"
+    assert capfd.readouterr().err.count("does not support ranges, so whole archives are downloaded") == 1
+    assert not list(lines.parent.rglob("whole-*"))
+
+
 def test_polite_is_on_or_off(server: RangeServer, file: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cdxmill.storage.web.http_file.is_own", lambda url: False)
     monkeypatch.setenv("CDXMILL_POLITE", "no")

@@ -96,7 +96,7 @@ class UnitCopier:
         self._directory = work.scratch.directory
         self._read_plan = work.scratch.reader(plan)
         self._stores: dict[int, ArchiveStore] = {}
-        self._open = OpenRanges(before)
+        self._open = OpenRanges(before, self._directory)
         self._locate = lru_cache(_ARCHIVES)(self._locations_of)
         self._common = CommonChecks(has_revisits=not options.originals)  # their headers are needed then
         self._takes_common = not (options.related or options.source_headers)

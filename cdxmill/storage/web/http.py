@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
+import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
 from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import AbsentError, InputError, RefusedError
+from cdxmill.messages import note
+from cdxmill.storage import hosts
 from cdxmill.storage.hosts import optional
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import stopping
@@ -19,6 +24,8 @@ from cdxmill.storage.web.connections import give_back, pieces_of
 from cdxmill.storage.web.http_file import HttpFile, range_of
 
 _SPOOL = Path(tempfile.gettempdir())
+_COMPLETE = 0o100
+"""The bit of a file's mode that shows that it is downloaded: it changes in one step."""
 
 
 @contextmanager
@@ -35,6 +42,50 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
     else:
         give_back(first)
         yield file.read_at
+
+
+def shared_path(url: str, directory: Path) -> Path:
+    """Where `open_once` keeps a file."""
+    return directory / f"whole-{hashlib.sha256(os.fsencode(url)).hexdigest()[:32]}"
+
+
+@contextmanager
+def open_once(url: str, directory: Path) -> Iterator[Callable[[int, int], bytes]]:
+    """Open a file whose server does not support ranges. One process downloads it to `directory`, the others wait for it.
+
+    The last process that closes it deletes it. Raises as `open_ranges` does.
+    """
+    path = shared_path(url, directory)
+    with stopping(path):
+        directory.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        while not _is_complete(handle):
+            with suppress(BlockingIOError):  # another process downloads it
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not os.fstat(handle).st_mode & _COMPLETE:
+                    _download(url, path)
+                    os.fchmod(handle, 0o600 | _COMPLETE)
+        yield lambda offset, size: os.pread(handle, size, offset)
+    finally:
+        with suppress(OSError):  # another process reads it
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _is_complete(handle: int) -> bool:
+    """Wait until no process downloads it. Whether one has; then it is held, so that nobody deletes it."""
+    fcntl.flock(handle, fcntl.LOCK_SH)
+    return bool(os.fstat(handle).st_mode & _COMPLETE)
+
+
+def _download(url: str, path: Path) -> None:
+    if hosts.is_first(host := hosts.host_of(url), hosts.WHOLE):
+        note(f"{host}: does not support ranges, so whole archives are downloaded")
+    file = HttpFile(url)
+    with closing(_Whole(file, file.first_answer(), path)) as whole:
+        whole.read_at(1 << 62, 1)
 
 
 def status(url: str) -> Entry | None:
@@ -73,15 +124,17 @@ class _Whole:
     Threads may share it. They read one after the other.
     """
 
-    def __init__(self, file: HttpFile, answer: BaseHTTPResponse) -> None:
+    def __init__(self, file: HttpFile, answer: BaseHTTPResponse, path: Path | None = None) -> None:
+        """`path` is that of a file to be written in place of a temporary one."""
         self._file = file
         self._answer: BaseHTTPResponse | None = answer
         self._coming = self._content(answer, 0)
         self._have, self._ended, self._end = 0, False, -1
         self._lock = Lock()
+        self._place = path or _SPOOL
         try:
-            with stopping(_SPOOL):
-                self._spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
+            with stopping(self._place):
+                self._spool = tempfile.TemporaryFile() if path is None else path.open("w+b")  # noqa: SIM115 - closed by close()
         except BaseException:
             answer.close()
             raise
@@ -107,7 +160,7 @@ class _Whole:
                 tries.failed(failure, self._have - before)
         if offset >= self._have:
             return b""
-        with stopping(_SPOOL):
+        with stopping(self._place):
             self._spool.seek(offset)
             return self._spool.read(size)
 
@@ -117,7 +170,7 @@ class _Whole:
             self._answer = self._file.ask()
             self._coming = self._content(self._answer, self._have)
         for piece in self._coming:
-            with stopping(_SPOOL):
+            with stopping(self._place):
                 self._spool.seek(self._have)
                 self._spool.write(piece)
             self._have += len(piece)
