@@ -31,8 +31,8 @@ from cdxmill.commands.copying.plan import (
     units_of,
     write_plan,
 )
-from cdxmill.commands.copying.unit import PLAN, UnitCopier, revisit_of
-from cdxmill.commands.copying.unit_files import Part, UnitResult, unit_file, unit_name
+from cdxmill.commands.copying.unit import PLAN, UnitCopier, copied_as_it_is, revisit_of
+from cdxmill.commands.copying.unit_files import CopiedRecord, Part, UnitResult, unit_file, unit_name
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.lines.capture_fields import REVISIT
 from cdxmill.formats.own_records import format_row
@@ -103,6 +103,8 @@ def copy(asked: Asked, target: PathOrUrl, options: Copying, failures: Failures) 
             raise
         for path, reason in plan["invalid"]:
             failures.add(path, None, reason)
+        for one in plan["other_digest"]:
+            failures.report_one_listed(copied_as_it_is(one), "another digest than the index line")
         summary = _CopyRun(asked, options, work, finished, failures).copy(plan)
         failures.close_listed()
         _list_failures(place / FAILURES, failures)
@@ -173,7 +175,8 @@ def _write_rows(
     revisits, as `Finished.revisits` takes them.
     """
     present = unrelated = 0
-    revisits = []
+    revisits: list[list[Any]] = []
+    other_digest: list[CopiedRecord] = []
 
     def missing() -> Iterator[tuple[bytes, Planned]]:
         nonlocal present, unrelated
@@ -185,12 +188,15 @@ def _write_rows(
                 yield row, one
                 continue
             present, unrelated = present + 1, unrelated + (copied in finished.unrelated)
+            if copied in finished.other_digest:
+                other_digest.append(copied)
             if REVISIT.encode() in one.line:
                 revisits.append([*copied, *revisit_of(detailed(one))])
 
     with work.scratch.create(plan) as file, work.scratch.create(plan + _RUNS) as runs:
         size = write_plan(missing(), file, runs)
-    return {"size": size, "present": present, "unrelated": unrelated, "revisits": revisits}
+    found = {"size": size, "present": present, "unrelated": unrelated}
+    return {**found, "revisits": revisits, "other_digest": other_digest}
 
 
 class _Phase(NamedTuple):
@@ -279,7 +285,7 @@ class _CopyRun:
                 left.append(unit)
         limit = RateLimit(self._options.rate)
         copier = UnitCopier(
-            self._asked.places, self._work, phase.plan, self._finished.copied, limit.wait, self._options
+            self._asked.places, self._work, phase.plan, self._finished, limit.wait, self._options
         )
         total = phase.size.bytes if len(left) == len(units) else 0
         with Progress("copying", phase.size.captures, total, self._options.quiet) as progress:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from cdxmill.commands.copying.plan import Planned, detailed
-from cdxmill.commands.copying.unit_files import ARC, CopiedRecord, Part
+from cdxmill.commands.copying.unit_files import ARC, OTHER_DIGEST, CopiedRecord, Part
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.formats.lines.capture_fields import ABSENT
 from cdxmill.formats.lines.cdx_lines import quote, with_place
@@ -36,7 +36,7 @@ from cdxmill.storage.local import stopping
 from cdxmill.storage.location import Location
 
 ROW = ["filename", "offset", "length", "timestamp", "url", "related", "copied_offset", "copied_length"]
-"""The first row of a list: the names of its columns. `related` is yes if the run also copied related records, else no."""
+"""The first row of a list: the names of its columns. `related` is yes if the run also copied related records, else no; OTHER_DIGEST may follow."""
 _FILE = re.compile(r"(.+)-(\d{5,})\.(?:warc|arc)\.gz")
 _COPY_PIECE = 1 << 20
 
@@ -60,10 +60,14 @@ class Finished:
         self.names = set(target.entries())
         self.captures: dict[tuple[str, int], list[CopiedRecord]] = {}
         self.unrelated: set[CopiedRecord] = set()
-        for record, is_related, *_ in self._rows():
+        self.other_digest: set[CopiedRecord] = set()
+        """Those that have another digest than their index line."""
+        for record, related, *_ in self._rows():
             self.captures.setdefault(record[:2], []).append(record)
-            if not is_related:
+            if not related.startswith("yes"):
                 self.unrelated.add(record)
+            if related.endswith(OTHER_DIGEST):
+                self.other_digest.add(record)
 
     def __contains__(self, record: CopiedRecord) -> bool:
         return record in self.captures.get(record[:2], ())
@@ -93,7 +97,7 @@ class Finished:
                 raise InputError(archive.text, f"{error} at {offset}", hint) from None
             yield [*found[copied], *reference_in(record.headers)]
 
-    def _rows(self) -> Iterator[tuple[CopiedRecord, bool, int, int, Location]]:
+    def _rows(self) -> Iterator[tuple[CopiedRecord, str, int, int, Location]]:
         """The rows of all lists, each with the archive of the copy that has the record."""
         for name in sorted(self.names):
             beside = _list_of(name)
@@ -114,15 +118,15 @@ def _list_of(name: str) -> str:
     return name.removesuffix(".gz").rpartition(".")[0] + ".tsv" if _FILE.fullmatch(name) else ""
 
 
-def _list(file: Location) -> Iterator[tuple[CopiedRecord, bool, int, int]]:
-    """The rows of a list: a record, whether those related to it were copied, too, and its place in the copy. Raises InputError."""
+def _list(file: Location) -> Iterator[tuple[CopiedRecord, str, int, int]]:
+    """The rows of a list: a record, its column `related`, and its place in the copy. Raises InputError."""
     names, *rows = file.read_bytes().split(b"\n")[:-1] or [b""]
     if parse_row(names) != ROW:
         return  # of another tool
     for row in rows:
         try:
             filename, offset, _, timestamp, url, related, at, size = parse_row(row)
-            yield (filename, int(offset), timestamp, url), related == "yes", int(at), int(size)
+            yield (filename, int(offset), timestamp, url), related, int(at), int(size)
         except ValueError:
             hint = "move it and the archive beside it away, and copy again"
             raise InputError(file.text, "is corrupt", hint) from None

@@ -15,8 +15,17 @@ from typing import Any
 from urllib.parse import quote
 
 from cdxmill.cluster.archive_index import ArchivePlaces
+from cdxmill.commands.copying.output import Finished
 from cdxmill.commands.copying.plan import Planned, Run, Unit, detailed, read_rows, runs_of
-from cdxmill.commands.copying.unit_files import ARC, WARC, UnitFiles, UnitResult, unit_name
+from cdxmill.commands.copying.unit_files import (
+    ARC,
+    OTHER_DIGEST,
+    WARC,
+    CopiedRecord,
+    UnitFiles,
+    UnitResult,
+    unit_name,
+)
 from cdxmill.errors import InputError
 from cdxmill.formats.lines.capture_fields import ABSENT
 from cdxmill.formats.lines.cdx_lines import url_in
@@ -45,11 +54,19 @@ _HAS_RELATED = (b"response", b"revisit", b"resource")
 _ARCHIVES = 64
 """Archives whose places are kept."""
 _MISMATCH = "index the archive again, or use --archives with the indexed archives"
+AS_IT_IS = "was copied as it is"
 _OTHER_DIGEST = "fetch the archive again, or copy the record as it is with --any-digest"
 
 
 class _OtherDigest(NoRecord):
     """The record is that of the index line, but its digest is another one."""
+
+
+def copied_as_it_is(record: CopiedRecord) -> Failure:
+    """What is reported of a record with another digest that an earlier run has copied."""
+    filename, offset, timestamp, url = record
+    reason = f"the record does not have the digest of the index line, and {AS_IT_IS} ({url} {timestamp})"
+    return Failure(filename, offset, reason)
 
 
 def _told(first: InputError | None, error: InputError) -> InputError:
@@ -88,11 +105,11 @@ class UnitCopier:
         places: Sequence[ArchivePlaces],
         work: WorkDirectory,
         plan: str,
-        is_finished: Callable[[Planned], object],
+        finished: Finished,
         before: Callable[[], None],
         options: Copying,
     ) -> None:
-        self._sources, self._work, self._is_finished, self._options = places, work, is_finished, options
+        self._sources, self._work, self._finished, self._options = places, work, finished, options
         self._directory = work.scratch.directory
         self._read_plan = work.scratch.reader(plan)
         self._stores: dict[int, ArchiveStore] = {}
@@ -108,7 +125,12 @@ class UnitCopier:
         """
         rows = self._read_plan(unit.start, unit.size).split(b"\n")[:-1]
         with closing(UnitFiles(self._directory, unit.number, self._options.related)) as files:
-            runs = list(runs_of(one for _, one in read_rows(rows) if not self._is_finished(one)))
+            found = [(one, self._finished.copied(one)) for _, one in read_rows(rows)]
+            records = filter(None, (record for _, record in found))
+            files.result.failures += map(
+                copied_as_it_is, filter(self._finished.other_digest.__contains__, records)
+            )
+            runs = list(runs_of(one for one, record in found if record is None))
             for run, following in zip_longest(runs, runs[1:]):
                 self._copy_run(run, following, files)
         self._work.save(unit_name(unit.number), files.result.as_json())
@@ -148,7 +170,7 @@ class UnitCopier:
             run = [one for one, why in reasons.items() if (why.path, why.hint) == (path, _OTHER_DIGEST)]
             failed = self._copy_from(place, run, None, files, any_digest=True) if run else {}
             for one in run:
-                copied = InputError(path, f"{reasons[one].reason}, and was copied as it is")
+                copied = InputError(path, f"{reasons[one].reason}, and {AS_IT_IS}")
                 reasons[one] = failed.get(one, copied)
 
     def _places_of(self, run: Run) -> list[Location]:
@@ -192,6 +214,7 @@ class UnitCopier:
             failed = dict.fromkeys(run, error)
         else:
             self._begin(following)
+            files.mark = OTHER_DIGEST if any_digest else ""
             for one in run:
                 try:
                     self._copy_record(one, archive, files, any_digest)

@@ -26,6 +26,8 @@ _ADDS_TO_LINE = (b"metadata", b"request")
 """Types of records whose content may be part of the line of the record before them."""
 
 
+OTHER_DIGEST = "other-digest"
+"""What follows `yes` or `no` in the column `related` for a record that has another digest than its index line."""
 CopiedRecord = tuple[str, int, str, str]
 """What tells a copied record from others: the file name and the offset that it had, its timestamp and its URL."""
 
@@ -97,6 +99,8 @@ class UnitFiles:
         self._sizes = dict.fromkeys((WARC, ARC), 0)
         self._group: dict[int, Record | CommonLine] = {}
         self._kind = WARC
+        self.mark = ""
+        """What is added to the rows: OTHER_DIGEST or nothing."""
         self.written: set[tuple[str, int]] = set()
         """The archives and offsets of the records that were written."""
 
@@ -125,10 +129,11 @@ class UnitFiles:
     def _write(self, kind: str, row: list[Any], pieces: Iterable[bytes]) -> int:
         """Append a member and its row, whose number is returned."""
         part = self.result.parts.setdefault(kind, Part())
+        related = f"{self._related} {self.mark}".strip()
         size = self._append(kind, self._sizes[kind], pieces)
         self._sizes[kind] += size
         part.sizes.append(size)
-        part.rows.append(row_text(["-" if value is None else str(value) for value in (*row, self._related)]))
+        part.rows.append(row_text(["-" if value is None else str(value) for value in (*row, related)]))
         part.lines.append("")
         return len(part.rows) - 1
 
