@@ -75,3 +75,14 @@ def test_more_names_than_a_search_reads_are_an_error(tmp_path: Path, monkeypatch
     monkeypatch.setattr(tree_items, "MOST_NAMES", 20)
     with pytest.raises(InputError, match="names of the archives have more than"):
         build(tmp_path, write_plain(tmp_path / "a.cdxj", LINES))
+
+
+def test_all_blocks_and_names_are_checked_by_a_lookup_of_everything(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tree = build(tmp_path, write_plain(tmp_path / "a.cdxj", LINES), block_size=2000)
+    whole = Path(tree).read_bytes()
+    for offset in range(200, len(whole), 1999):
+        Path(tree).write_bytes(whole[:offset] + bytes((whole[offset] ^ 1,)) + whole[offset + 1 :])
+        assert main(["lookup", tree, "*"]) == 1
+        assert capfd.readouterr().err.startswith(f"cdxmill: {tree}@")
