@@ -256,7 +256,9 @@ def check_failure_list(file: Location) -> None:
     """Raise UsageError if a file with the name of a list of failures is somebody else's. A killed run's row may be cut."""
     *rows, last = first_bytes(file, _HEAD).split(b"\n")
     is_own = all(len(row := parse_row(one)) == _COLUMNS and not row[1].strip("0123456789") for one in rows)
-    if not is_own or (last and not rows and b"\t" not in last):
+    path, *cut = last.split(b"\t")
+    is_cut = bool(cut) and not cut[0].strip(b"0123456789")
+    if not is_own or (path and not rows and not is_cut):
         raise UsageError(f"{file}: is not of cdxmill; move it away, or choose another output directory")
 
 

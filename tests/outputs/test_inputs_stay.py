@@ -72,7 +72,7 @@ def test_an_empty_output_is_wrong_usage(command: str, directory: Path, run_cdxmi
         ("copy -o out --archives absent a.cdxj *.org", "copy-failures.tsv"),
     ],
 )
-@pytest.mark.parametrize("content", ["precious", "a note\nof mine\n", "a\tb\tc\td\n"])
+@pytest.mark.parametrize("content", ["precious", "a\tb", "a note\nof mine\n", "a\tb\tc\td\n"])
 def test_a_list_of_somebody_else_is_left_alone(
     command: str, name: str, content: str, directory: Path, run_cdxmill: RunCdxmill
 ) -> None:

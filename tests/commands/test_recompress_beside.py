@@ -1,0 +1,42 @@
+"""`recompress` and an index beside the new archive: that of somebody else stays."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ..conftest import RunCdxmill
+
+
+@pytest.mark.parametrize("options", [[], ["--index"], ["--group"]])
+@pytest.mark.parametrize("index", [["-o", "out"], ["-o", "out/a.cdx.gz"]])
+def test_an_index_of_the_old_archive_stays(
+    index: list[str], options: list[str], pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    """The new archive has the name of the old one, and its index would have the name of that index."""
+    shutil.copyfile(pywb_warcs / "example.warc.gz", tmp_path / "a.warc.gz")
+    (tmp_path / "out").mkdir()
+    assert run_cdxmill("index", *index, "a.warc.gz", cwd=tmp_path).returncode == 0
+    before = (tmp_path / "out/a.cdx.gz").read_bytes()
+    given = ["recompress", "--to", "gz", *options, "-o", "out", "a.warc.gz"]
+    done = run_cdxmill(*given, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert b"out/a.cdx.gz: is not an index of a.warc.gz that recompress writes" in done.stderr
+    assert (tmp_path / "out/a.cdx.gz").read_bytes() == before
+    assert not (tmp_path / "out/a.warc.gz").exists()
+    assert run_cdxmill(*given, "--replace", cwd=tmp_path).returncode == 0
+
+
+def test_an_index_of_somebody_else_stays(pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    shutil.copyfile(pywb_warcs / "example.warc.gz", tmp_path / "a.warc.gz")
+    index = tmp_path / "out/a.warc.zst.cdx.gz"
+    index.parent.mkdir()
+    index.write_bytes(gzip.compress(b"com,example)/ 2020 {}\n"))
+    before = index.read_bytes()
+    assert run_cdxmill("recompress", "-o", "out", "a.warc.gz", cwd=tmp_path).returncode == 0
+    for _ in range(2):
+        assert run_cdxmill("recompress", "--index", "-o", "out", "a.warc.gz", cwd=tmp_path).returncode == 2
+    assert index.read_bytes() == before
