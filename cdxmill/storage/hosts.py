@@ -7,6 +7,7 @@ process. Nothing here waits for an answer: web/http_file asks before each reques
 from __future__ import annotations
 
 import fcntl
+import mmap
 import os
 import re
 import struct
@@ -15,7 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import lru_cache
 from threading import Lock
+from typing import Any
 
 from cdxmill.errors import UsageError
 
@@ -31,6 +34,9 @@ _SLOT = struct.Struct("=Qddd3IB83p")
 """128 bytes, so that a number is never read while half of it is written."""
 _FRESH = 1.0
 """Seconds. An answer is noted again only after this time."""
+
+
+_UNKNOWN = _SLOT.unpack(bytes(_SLOT.size))
 
 
 class GivenUp(Exception):
@@ -71,10 +77,24 @@ class _Table:
     def __init__(self) -> None:
         self._file = os.memfd_create("hosts") if hasattr(os, "memfd_create") else _unnamed_file()
         os.ftruncate(self._file, _SLOTS * _SLOT.size)
+        self._map = mmap.mmap(self._file, _SLOTS * _SLOT.size)
+        self._known: dict[str, tuple[int, int]] = {}
         self.lock = Lock()
 
     def at(self, number: int) -> _Host:
-        return _Host.unpacked(os.pread(self._file, _SLOT.size, number * _SLOT.size))
+        return _Host.unpacked(self._map[number * _SLOT.size : (number + 1) * _SLOT.size])
+
+    def now(self, host: str) -> tuple[Any, ...]:
+        """The numbers and the text of a server, as they are packed: each request needs them."""
+        number, key = self._known.get(host) or self._found(host)
+        found = _SLOT.unpack_from(self._map, number * _SLOT.size)
+        return found if found[0] == key else _UNKNOWN
+
+    def _found(self, host: str) -> tuple[int, int]:
+        number, found = self.find(host)
+        if self.at(number).key == found.key:
+            self._known[host] = number, found.key
+        return number, found.key
 
     def find(self, host: str) -> tuple[int, _Host]:
         """The place of a server, and what is known of it."""
@@ -93,7 +113,7 @@ class _Table:
             try:
                 number, found = self.find(host)
                 yield found
-                os.pwrite(self._file, found.packed(), number * _SLOT.size)
+                self._map[number * _SLOT.size : (number + 1) * _SLOT.size] = found.packed()
             finally:
                 fcntl.lockf(self._file, fcntl.LOCK_UN)
 
@@ -102,7 +122,7 @@ class _Table:
         for number in range(_SLOTS):
             if (found := self.at(number)).key:
                 new = _Host(found.key, found.turn, found.pause)
-                os.pwrite(self._file, new.packed(), number * _SLOT.size)
+                self._map[number * _SLOT.size : (number + 1) * _SLOT.size] = new.packed()
 
 
 _tables: list[_Table] = []
@@ -141,6 +161,7 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
+@lru_cache(maxsize=1024)
 def host_of(url: str) -> str:
     """The host and port of an http URL; "" for others.
 
@@ -181,7 +202,7 @@ def wait_for_turn(host: str, rate: float | None) -> float:
     while (left := until - time.monotonic()) > 0:
         time.sleep(left)
         waited += left
-        pause = _checked(table, host).pause  # another worker may have been told to wait
+        pause = _pause(table, host)  # another worker may have been told to wait
         if pause <= until:
             break
         until = pause
@@ -189,27 +210,28 @@ def wait_for_turn(host: str, rate: float | None) -> float:
 
 
 def _until(table: _Table, host: str, rate: float | None) -> float:
-    found = _checked(table, host)
+    pause = _pause(table, host)
     if rate is None:
-        return found.pause
+        return pause
     with table.changing(host) as found:
         now = time.monotonic()
         found.turn = max(found.turn, now) + 1 / rate
         return max(found.pause, found.turn - _BURST / rate)
 
 
-def _checked(table: _Table, host: str) -> _Host:
-    found = table.find(host)[1]
-    if found.why:
-        raise GivenUp(found.why)
-    return found
+def _pause(table: _Table, host: str) -> float:
+    """Until when the server wants no request. Raises GivenUp."""
+    _, _, pause, *_, why = table.now(host)
+    if why:
+        raise GivenUp(why.decode("utf-8", "replace"))
+    return float(pause)
 
 
 def answered(host: str) -> None:
     """Note an answer that shows that the server works."""
-    known = _table().find(host)[1]
+    _, _, _, last, _, _, trouble, notes, _ = _table().now(host)
     now = time.monotonic()
-    if any(known.troubled) or known.notes & TROUBLED or now - known.answered > _FRESH:
+    if trouble or notes & TROUBLED or now - last > _FRESH:
         with _table().changing(host) as found:
             found.answered, found.troubled, found.notes = now, (0, 0, 0), found.notes & ~TROUBLED
 

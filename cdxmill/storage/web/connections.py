@@ -128,7 +128,10 @@ def _agent(contact: str) -> str:
 def is_own(url: str) -> bool:
     """Whether connections to the host of `url` went to internal addresses. False before the first, and through a proxy."""
     literal = literal_address(url)
-    return is_internal(literal) if literal is not None else _inside.get(urlsplit(url).hostname or "", False)
+    return _is_internal(literal) if literal is not None else _inside.get(urlsplit(url).hostname or "", False)
+
+
+_is_internal = lru_cache(maxsize=64)(is_internal)
 
 
 def is_inside(url: str) -> bool:
