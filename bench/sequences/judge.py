@@ -220,7 +220,7 @@ def captures_in(root: str, files: Files) -> Captures:
     for name, data in files.items():
         if name.startswith(f"{root}/{root}-") and name.endswith(".cdxj"):
             for line in data.splitlines():
-                with suppress(ValueError, KeyError):  # the user has changed it
+                with suppress(ValueError, KeyError, TypeError):  # the user has changed it
                     key, time, rest = line.decode().split(" ", 2)
                     fields = json.loads(rest)
                     found[key, time, fields["url"], fields.get("digest", "")] += 1
