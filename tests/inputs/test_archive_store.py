@@ -134,10 +134,10 @@ def test_an_archive_is_read_from_its_second_location_if_the_first_server_does_no
 ) -> None:
     monkeypatch.setattr(patience, "FIRST_WAIT", 0.001)
     body = (tmp_path / copies[0]).read_bytes()
-    with serving() as server:
-        server.add("/one", body).statuses = [503] * 99
+    with serving() as busy, serving() as server:
+        busy.add("/one", body).statuses = [503] * 99
         server.add("/two", body)
-        (tmp_path / "paths.txt").write_text(f"a.warc.gz\t{server.url}/one\t{server.url}/two\n")
+        (tmp_path / "paths.txt").write_text(f"a.warc.gz\t{busy.url}/one\t{server.url}/two\n")
         store = ArchiveStore(str(tmp_path / "paths.txt"))
         local = ArchiveStore(str(tmp_path))
         found, wanted = store.fetch("a.warc.gz", 0, None), local.fetch(copies[0], 0, None)
