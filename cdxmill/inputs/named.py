@@ -16,7 +16,7 @@ from cdxmill.inputs.pipes import Pipes, filename_of
 from cdxmill.messages import count
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.storage.location import Location, PathOrUrl, join, locate
-from cdxmill.storage.walk import SPECIAL, UNFINISHED, Listing, files_below, files_like, is_glob
+from cdxmill.storage.walk import SPECIAL, Listing, files_below, files_like, is_glob, unfinished_in
 
 _SHARD = re.compile(r"cdx-\d{5,}\.gz")
 _PACKED = re.compile(r"\.(?:gz|bz2|xz|zst|lz4|zip|z|open|tmp|bad)", re.I)
@@ -222,8 +222,8 @@ class Search:
         taken = []
         start = len(join(directory, ""))
         for path in paths:
-            if UNFINISHED in path[start:].split("/")[:-1]:
-                self._skip(directory, f"in {UNFINISHED}")
+            if unfinished := unfinished_in(path[start:]):
+                self._skip(directory, f"in {unfinished}")
             elif self._wanted.pattern.search(path):
                 taken.append(path)
             else:

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from cdxmill.errors import InputError
 from cdxmill.storage.location import join, locate
 
-UNFINISHED = "_temporary"
-"""Hadoop's directory for the output of unfinished tasks."""
+_UNFINISHED = re.compile(r"_temporary|\.work|\.scratch-[a-z0-9_]{8}")
+"""Directories of unfinished work: Hadoop's, and those of a run of cdxmill that goes on or was killed."""
 _FILE, _DIRECTORY = "", "directory"
 SPECIAL = "socket, pipe or device"
 _SEARCHED = "link to a directory that was searched already"
@@ -321,3 +321,12 @@ def _fits(names: Sequence[str], steps: Sequence[str]) -> bool:
         rest = steps[1:] or ["*"]
         return any(_fits(names[number:], rest) for number in range(len(names)))
     return fnmatchcase(names[0], steps[0]) and _fits(names[1:], steps[1:])
+
+
+def unfinished_in(path: str) -> str:
+    """The directory of unfinished work that a file is in, "" if it is in none.
+
+    >>> unfinished_in("out/.work/unit-000000.warc"), unfinished_in("out/a.warc.gz")
+    ('.work', '')
+    """
+    return next(filter(_UNFINISHED.fullmatch, path.split("/")[:-1]), "")

@@ -48,6 +48,13 @@ def found(*named: str) -> tuple[list[str], list[str]]:
     return [archive.path for archive in archives], list(map(str, failures.items))
 
 
+def test_unfinished_work_of_a_killed_run_is_no_input(directory: Path, run_cdxmill: RunCdxmill) -> None:
+    copy(directory, "in/.work/unit-000000.warc", "in/.scratch-a1b2c3d4/b.warc.gz", "in/.works/c.warc.gz")
+    assert found("in") == (["in/.works/c.warc.gz", "in/a.warc.gz"], [])
+    done = run_cdxmill("index", "-q", "-o", "out", "in", cwd=directory)
+    assert done.stderr.decode() == "in: note: 2 files skipped: 1 in .scratch-a1b2c3d4, 1 in .work\n"
+
+
 def test_a_directory_reports_what_it_skips_by_kind(directory: Path, run_cdxmill: RunCdxmill) -> None:
     for name in ("a.har", "b.HAR", "deep/c.har", "notes.txt", "x.warc.bz2", "README", "y.warc.gz.open"):
         (directory / "in" / name).parent.mkdir(exist_ok=True)

@@ -12,7 +12,7 @@ from cdxmill.inputs.cdx_files import cdx_files_of
 from cdxmill.jobs.launcher.hadoop_directory import directory_of, is_url
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
 from cdxmill.stages.lines.cdx_text import REBUILD
-from cdxmill.storage.walk import UNFINISHED, is_glob
+from cdxmill.storage.walk import is_glob, unfinished_in
 
 SIZE_SETTING = "mapreduce.input.fileinputformat.split.maxsize"
 """Hadoop's name for the number of bytes that a mapper reads."""
@@ -69,11 +69,7 @@ def _files_at(url: str, runner: RunnerLike) -> dict[str, int]:
     files = directory_of(url, runner).files()
     if not is_glob(url) and url in files:
         return {url: files[url]}  # whatever its name
-    found = {
-        file: size
-        for file, size in files.items()
-        if CDX_NAME.search(file) and UNFINISHED not in file.split("/")
-    }
+    found = {file: size for file, size in files.items() if CDX_NAME.search(file) and not unfinished_in(file)}
     if not found:
         raise UsageError(f"{url}: no CDX file found")
     return found
