@@ -17,6 +17,7 @@ from cdxmill.formats.clusters.zipnum import ARCHIVES, INDEX, LOCATIONS, MANIFEST
 from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_shard import CheckedShard
 from cdxmill.storage.location import Location, PathOrUrl, ask_all, join, locate, pieces
+from cdxmill.storage.reading import sha256_of
 
 
 class _Wrong(NamedTuple):
@@ -87,7 +88,7 @@ def _wrong_files(
             continue
         if size and size != report.size:
             yield _Wrong(f"{name} is not at {place}: that file has {size} bytes, the shard {report.size}")
-        elif exact and not place.is_remote and _sha256(place) != report.sha256:
+        elif exact and not place.is_remote and sha256_of(place) != report.sha256:
             yield _Wrong(f"{name} is not at {place}: that file has other contents")
 
 
@@ -98,14 +99,6 @@ def _size(place: Location) -> int | None:
     except InputError:
         return None
     return None if found is None or found.is_directory else found.size
-
-
-def _sha256(place: Location) -> str:
-    digest = hashlib.sha256()
-    with place.open_ranges() as read_at:
-        for piece in pieces(read_at):
-            digest.update(piece)
-    return digest.hexdigest()
 
 
 def check_indexes(files: ClusterFiles) -> Iterator[Failure]:

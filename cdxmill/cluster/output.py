@@ -176,7 +176,7 @@ def check_output(
         return None
     finished = read_record(place)
     is_same = finished is not None and finished.run == run
-    fault = fault_of(place) if is_same else None
+    fault = fault_of(place, exact=replace) if is_same else None
     if finished is not None and is_same and fault is None and not (replace and finished.failures):
         return finished
     if not replace:

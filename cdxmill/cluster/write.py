@@ -48,6 +48,7 @@ from cdxmill.stages.lines.merge_lines import merge_blocks
 from cdxmill.stages.lines.sort_lines import Slice
 from cdxmill.stages.zipnum.write_shard import write_shard
 from cdxmill.storage.location import Location, locate
+from cdxmill.storage.reading import sha256_of
 from cdxmill.storage.scratch import Scratch
 
 
@@ -105,10 +106,10 @@ def read_record(place: Location) -> RunRecord | None:
         return None
 
 
-def fault_of(place: Location, index_only: bool = False) -> str | None:
+def fault_of(place: Location, index_only: bool = False, exact: bool = False) -> str | None:
     """What is wrong with the files of a finished cluster; None if nothing is. Shards and indexes are known by their sizes.
 
-    With `index_only`, its shards are elsewhere.
+    With `index_only`, its shards are elsewhere. With `exact`, local shards are read, and known by their SHA-256.
     """
     found = place.entries()
     try:
@@ -118,6 +119,8 @@ def fault_of(place: Location, index_only: bool = False) -> str | None:
     for shard in () if index_only else manifest.shards:
         if shard.name not in found or found[shard.name].size != shard.bytes:
             return f"{shard.name} is missing or has another size than in {MANIFEST}"
+        if exact and not place.is_remote and sha256_of(place / shard.name) != shard.sha256:
+            return f"{shard.name} is corrupt"
     parts = [part_of(shard.name) for shard in manifest.shards]
     for name in (*BESIDE, *SPLITS, *parts):
         if name not in found:

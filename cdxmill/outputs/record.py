@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 from urllib.parse import quote_from_bytes, unquote
 
-from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.errors import StoppedError, UsageError
 from cdxmill.formats.own_records import BESIDE, FAILURES, OUTPUTS, format_row, parse_row
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count
@@ -36,7 +36,7 @@ from cdxmill.running.failures import Failure
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import append_rows, make_directory, stopping, write_atomic
 from cdxmill.storage.location import Location, PathOrUrl, locate
-from cdxmill.storage.reading import first_bytes
+from cdxmill.storage.reading import first_bytes, sha256_of
 
 _LONGEST = 1000, 100
 """Characters of an archive and of the tag of its state in a row. A stamp has at most 2000."""
@@ -162,7 +162,7 @@ class OutputRecord:
         same = [row for row in reversed(rows) if row.size == found.st_size > 0]
         row = next((row for row in same if row.time == found.st_mtime_ns), None)
         if row is None and same:
-            sha256 = _sha256_of(path)
+            sha256 = sha256_of(Location(str(path)))
             row = next((row for row in same if row.sha256 == sha256), None)
             if row is not None:
                 self._touched.append(row._replace(time=found.st_mtime_ns))
@@ -173,16 +173,6 @@ class OutputRecord:
         if self._directory is not None:
             with suppress(StoppedError):  # the directory is read-only
                 append_made(self._directory, *self._touched)
-
-
-def _sha256_of(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(
-            str(path), f"cannot be read ({error.strerror})", "check the disk and the access rights"
-        ) from None
 
 
 def without_outputs(archives: Sequence[Input], target: PathOrUrl, note: Callable[[str], None]) -> list[Input]:

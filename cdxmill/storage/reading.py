@@ -12,7 +12,7 @@ from typing import Any, cast
 from cdxmill.errors import InputError
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import open_ranges
-from cdxmill.storage.location import Location, PathOrUrl, locate
+from cdxmill.storage.location import Location, PathOrUrl, locate, pieces
 
 
 def look(place: Location, size: int) -> tuple[Entry | None, bytes]:
@@ -42,6 +42,17 @@ def _head(place: Location, size: int) -> bytes:
             return read_at(0, size)
     except InputError:
         return b""
+
+
+def sha256_of(place: Location) -> str:
+    """The SHA-256 of a file in hexadecimal digits. Raises InputError."""
+    import hashlib  # slow to import
+
+    digest = hashlib.sha256()
+    with place.open_ranges() as read_at:
+        for piece in pieces(read_at):
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 @contextmanager

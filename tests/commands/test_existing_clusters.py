@@ -222,6 +222,19 @@ def test_a_cluster_with_another_file_is_not_called_finished(
     assert published(good) == whole
 
 
+def test_replace_builds_a_cluster_with_a_corrupt_shard_again(
+    command: str, inputs: Path, good: Path, run_cdxmill: RunCdxmill
+) -> None:
+    """verify advises to build it again."""
+    whole, shard = published(good), good / "cdx-00000.gz"
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 1
+    shard.write_bytes(data)
+    assert run_cdxmill("verify", good).returncode == 1
+    assert run_cdxmill(command, "--replace", "-o", good, "-s", "2", inputs).returncode == 0
+    assert published(good) == whole
+
+
 @pytest.mark.parametrize("options", [(), ("--replace",)])
 @pytest.mark.parametrize("name", ["cdx-00007.gz", "part-00000", "cluster.idx", "all.idx", "splits.txt"])
 def test_files_of_another_cluster_are_never_deleted(
