@@ -35,7 +35,12 @@ def test_a_row_is_what_happens(
     monkeypatch.setattr(sys, "path", [*sys.path])
     case, out = CASES[row.slug], tmp_path / "out"
     archive = case.archive()
-    for name, value in (("FIRST_WAIT", 0.001), ("LONGEST_WAIT", 0.01), ("TRIES", case.tries)):
+    for name, value in (
+        ("FIRST_WAIT", 0.001),
+        ("LONGEST_WAIT", 0.01),
+        ("TRIES", case.tries),
+        ("MORE_TRIES", case.tries),
+    ):
         monkeypatch.setattr(patience, name, value)
     if case.fault.startswith("stall"):
         monkeypatch.setattr(patience, "READ_SECONDS", 0.3)

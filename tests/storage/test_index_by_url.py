@@ -106,7 +106,7 @@ def test_failures_are_named_with_their_line_and_the_rest_is_indexed(
     assert main(["index", "-q", "-p", "2", "-o", str(tmp_path / "out"), "--manifest", str(manifest)]) == 1
     assert sorted(capfd.readouterr().err.splitlines()) == [
         f"{manifest}:1: {url}/absent.warc.gz: cannot be read (404 Not Found); check the URL",
-        f"{manifest}:2: {url}/down.warc.gz: did not answer (503) after 8 tries; run it again",
+        f"{manifest}:2: {url}/down.warc.gz: did not answer (503) after 12 tries; run it again",
         f"{manifest}:3: {url}/refused.warc.gz: cannot be read (403 Forbidden); check the access rights",
         f"{manifest}:4: ftp://h/a.warc.gz: ftp:// is not supported; use a path, or a file, http, https, s3 or hdfs URL",
     ]

@@ -22,6 +22,7 @@ from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.watched import Limits, Lost, Working, run_watched
 from cdxmill.stages.scan.plan import Measured, added
+from cdxmill.storage.hosts import begin_run
 from cdxmill.storage.location import PathOrUrl
 from cdxmill.storage.scratch import Scratch
 
@@ -98,6 +99,7 @@ def scan(
         with directory.writing(outputs), showing("scanning", tasks, options.quiet, failures) as progress:
             run = _Run(options, progress, failures)
             failed = run.scan(tasks)
+            begin_run()  # a server that was given up may work again
             run.scan([replace(task, is_last=True) for task in failed])
     return run.summary(len(kept))
 

@@ -71,10 +71,12 @@ class ClusterOnHadoop:
             raise UsageError(f"{directory}: not a URL; on EMR give --zipnum-dir s3://BUCKET/DIR")
         self.url = hadoop_url(directory).rstrip("/")
         self._build, self._points = build, build.points or ()
+        directory_of(self.url, runner).check_writable()
         holding.enter_context(held(str(_place_of(self.url))))
         self._place = building_place(self.url, build.replace)
         self._cluster, self._parts = directory_of(self._place, runner), None
-        self._cluster.check_writable()
+        if self._place != self.url:
+            self._cluster.check_writable()
         if parts is not None and hadoop_url(parts).rstrip("/") != self.url:
             self._parts = directory_of(hadoop_url(parts), runner)
             self._parts.check_writable()

@@ -30,7 +30,7 @@ def spread_pages(pages: int, parts: int) -> list[int]:
     two is.
 
     >>> spread_pages(100, 4)
-    [0, 1, 4, 16, 25, 50, 64, 75, 84, 96, 99]
+    [0, 1, 4, 16, 25, 50, 75, 84, 96, 99]
     """
     steps = [4**power for power in range(pages.bit_length() // 2)]
     even = [pages * part // parts for part in range(1, parts)]
