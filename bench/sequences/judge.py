@@ -147,6 +147,7 @@ def _wrong_names(ran: Ran, trial: Trial) -> Iterator[str]:
         name
         for name in extra
         if any(f"{part}:" in ran.done.stderr for part in (name, name.rpartition("/")[0]))
+        or (name.endswith("/") and name in ran.done.stderr)
     }
     extra = {name for name in extra if not name.endswith("/") or is_hidden(name)}
     if (extra := extra - said) and (ran.done.status == 0 or ran.made):

@@ -1,4 +1,4 @@
-"""`build`: different archives never share a name in the cluster's folder of indexes."""
+"""`build`: its archives are told apart, and are listed in archives.tsv."""
 
 from __future__ import annotations
 
@@ -31,3 +31,18 @@ def test_an_archive_that_is_named_twice_is_indexed_once(
         done = run_cdxmill("build", "-s", "1", "-o", tmp_path / "C", "--manifest", tmp_path / "list")
         assert done.returncode == 0
         assert b"171 lines" in done.stderr
+
+
+def test_a_lost_list_of_archives_is_written_again(
+    pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    call = ["build", "-s", "1", "-o", tmp_path / "C", pywb_warcs / "iana.warc.gz"]
+    assert run_cdxmill(*call).returncode == 0
+    archives = tmp_path / "C/archives.tsv"
+    listed = archives.read_bytes()
+    archives.unlink()
+    assert run_cdxmill(*call).returncode == 0
+    assert archives.read_bytes() == listed
+    archives.write_bytes(b"iana.warc.gz\t/moved/iana.warc.gz\n")
+    assert run_cdxmill(*call).returncode == 0
+    assert archives.read_bytes() == b"iana.warc.gz\t/moved/iana.warc.gz\n"

@@ -79,6 +79,7 @@ def build(
     run = _fingerprint_of(names, index_options, zipnum_options)
     with open_output(place, run, zipnum_options.replace, failures, zipnum_options.points) as output:
         if output.finished is not None:
+            _restore_archives_file(names, output.place, failures)
             cluster = summary_of(output.finished)
             indexed = IndexSummary(files=0, kept=len(names), captures=0, bytes=0)
         else:
@@ -142,6 +143,13 @@ def _zipnum(
     beside = Beside([*files, ARCHIVES] if archives else files, archives)
     summary = write_cluster(inventory, output, place, run, options, failures, beside)
     return summary._replace(by_size=by_size)
+
+
+def _restore_archives_file(names: Mapping[Input, str], place: Location, failures: Failures) -> None:
+    """Write the archives.tsv of a finished cluster that has lost it."""
+    if not (place / ARCHIVES).exists() and (content := _archives_file(names, failures)):
+        with (place / ARCHIVES).write_atomic() as file:
+            file.write(content)
 
 
 def _archives_file(names: Mapping[Input, str], failures: Failures) -> bytes:
