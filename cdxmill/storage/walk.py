@@ -20,7 +20,7 @@ from cdxmill.errors import InputError
 from cdxmill.storage.location import join, locate
 
 _UNFINISHED = re.compile(r"_temporary|\.work|\.scratch-[a-z0-9_]{8}")
-"""Directories of unfinished work: Hadoop's, and those of a run of cdxmill that goes on or was killed."""
+"""Directories of unfinished work: Hadoop's, and cdxmill's."""
 _FILE, _DIRECTORY = "", "directory"
 SPECIAL = "socket, pipe or device"
 _SEARCHED = "link to a directory that was searched already"

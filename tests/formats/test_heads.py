@@ -5,7 +5,7 @@ from __future__ import annotations
 from io import BytesIO
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParser
 
@@ -66,6 +66,7 @@ def test_an_http_head_is_what_warcio_reads(block: bytes) -> None:
     assert ours.end == end
 
 
+@example(b"WARC/1.1\r\nContent-Length: \r\n 0\r\nContent-Length: \r\n\r\n")
 @given(heads(st.sampled_from(VERSIONS)))
 def test_a_record_header_is_what_warcio_reads(data: bytes) -> None:
     theirs, their_end = warcio(data, VERSIONS)

@@ -167,13 +167,19 @@ def _is_second(version: re.Match[bytes], head: bytes) -> bool:
 
 
 def _values(head: bytes) -> dict[bytes, list[bytes]]:
-    """All values of each field, without folded lines."""
+    """All values of each field. Folded lines are joined."""
     found: dict[bytes, list[bytes]] = {}
+    last: list[bytes] = []
     for line in head.split(b"\n"):
+        if line[:1] in (b" ", b"\t"):
+            if last:
+                last[-1] = (last[-1] + b" " + line.strip()).strip()
+            continue
         name, colon, value = line.partition(b":")
-        name = name.rstrip(b" \t").lower()
-        if colon and line[:1] not in (b" ", b"\t"):
-            found.setdefault(name, []).append(value.strip())
+        last = []
+        if colon:
+            last = found.setdefault(name.rstrip(b" \t").lower(), [])
+            last.append(value.strip())
     return found
 
 
