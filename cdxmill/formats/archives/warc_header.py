@@ -58,6 +58,8 @@ ASKED = frozenset(
 _SINGLE = (b"content-length", b"content-type", b"warc-concurrent-to", b"warc-target-uri")
 """Fields whose groups a shape has by name. Group 0, the whole header, means that the field is missing."""
 _NAME = re.compile(rb"[!-9;-~]+")
+_FOLD = re.compile(rb"\r?\n[ \t]+")
+"""What joins the lines of a field."""
 
 
 class HeaderError(ValueError):
@@ -169,17 +171,10 @@ def _is_second(version: re.Match[bytes], head: bytes) -> bool:
 def _values(head: bytes) -> dict[bytes, list[bytes]]:
     """All values of each field. Folded lines are joined."""
     found: dict[bytes, list[bytes]] = {}
-    last: list[bytes] = []
-    for line in head.split(b"\n"):
-        if line[:1] in (b" ", b"\t"):
-            if last:
-                last[-1] = (last[-1] + b" " + line.strip()).strip()
-            continue
+    for line in _FOLD.sub(b" ", head).split(b"\n"):
         name, colon, value = line.partition(b":")
-        last = []
-        if colon:
-            last = found.setdefault(name.rstrip(b" \t").lower(), [])
-            last.append(value.strip())
+        if colon and line[:1] != b" ":
+            found.setdefault(name.rstrip(b" \t").lower(), []).append(value.strip())
     return found
 
 
