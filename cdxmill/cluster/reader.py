@@ -35,9 +35,9 @@ from cdxmill.formats.clusters.zipnum import (
 from cdxmill.stages.window import ReadAt
 from cdxmill.stages.zipnum.find_lines import BlockReader
 from cdxmill.stages.zipnum.secondary_index import LOCAL_PAGE, REMOTE_PAGE, DamagedCluster, SecondaryIndex
-from cdxmill.storage.hosts import optional
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import Location, PathOrUrl, locate
+from cdxmill.storage.optional import optional
 
 if TYPE_CHECKING:
     from cdxmill.formats.clusters.manifest import Manifest

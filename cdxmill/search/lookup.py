@@ -11,12 +11,10 @@ from cdxmill.cluster.reader import open_cluster
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.cdx_lines import CDX_NAME
 from cdxmill.formats.lines.lookup_query import KeyRange
-from cdxmill.formats.tree.tree_header import MAGIC
 from cdxmill.options.queries import Query
 from cdxmill.search.many import Answer, answer_many
 from cdxmill.search.query import OpenCluster, PreparedQuery
 from cdxmill.storage.location import Location, PathOrUrl, locate
-from cdxmill.storage.reading import first_bytes
 
 Skip = Callable[[InputError], None]
 STDIN = "-"
@@ -96,7 +94,14 @@ def is_prefix_index(path: str) -> bool:
         return path.endswith(_TREE)
     if not Path(place.local).is_file():
         return path.endswith(_TREE) and not place.exists()
-    return path.endswith(_TREE) or first_bytes(place, len(MAGIC)) == MAGIC
+    return path.endswith(_TREE) or _has_tree_header(place)
+
+
+def _has_tree_header(place: Location) -> bool:
+    from cdxmill.formats.tree.tree_header import MAGIC  # slow to import; most searches are in clusters
+    from cdxmill.storage.reading import first_bytes
+
+    return first_bytes(place, len(MAGIC)) == MAGIC
 
 
 def is_one_cluster(text: str) -> bool:

@@ -14,13 +14,13 @@ import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
 from typing import Any
 
 from cdxmill.errors import UsageError
+from cdxmill.storage.optional import is_optional
 
 TROUBLES = 3
 """Files of a server that are refused, or given up after all tries, one after the other: then the server is given up."""
@@ -126,7 +126,6 @@ class _Table:
 
 
 _tables: list[_Table] = []
-_is_optional: ContextVar[bool] = ContextVar("optional", default=False)
 
 
 def _unnamed_file() -> int:
@@ -249,7 +248,7 @@ def pause(host: str, seconds: float) -> None:
 
 def refused(host: str, url: str, status: int) -> None:
     """Note that the server refuses a file. TROUBLES of them in a row, and the server is given up."""
-    if is_polite() and not _is_optional.get():
+    if is_polite() and not is_optional():
         _count(host, url, f"refused {TROUBLES} files in a row ({status})")
 
 
@@ -287,13 +286,3 @@ def is_first(host: str, note: int) -> bool:
         is_new = not found.notes & note
         found.notes |= note
     return is_new
-
-
-@contextmanager
-def optional() -> Iterator[None]:
-    """Ask for files that may be missing: buckets behind HTTP answer 403 for those, so a refusal does not count."""
-    before = _is_optional.set(True)
-    try:
-        yield
-    finally:
-        _is_optional.reset(before)

@@ -16,9 +16,9 @@ from urllib3 import BaseHTTPResponse
 from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.messages import note
 from cdxmill.storage import hosts
-from cdxmill.storage.hosts import optional
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import stopping
+from cdxmill.storage.optional import optional
 from cdxmill.storage.patience import Tries, TryAgain, persistently
 from cdxmill.storage.web.connections import give_back, pieces_of
 from cdxmill.storage.web.http_file import HttpFile, range_of
