@@ -13,19 +13,27 @@ from cdxmill.version import __version__ as __version__
 if TYPE_CHECKING:
     from cdxmill.api.archives import captures, index
     from cdxmill.api.clusters import build, publish, sample, verify, zipnum
+    from cdxmill.api.contents import cat, count, recompress, reindex, scan, train_dictionary
     from cdxmill.api.prefix_indexes import PrefixIndex, build_prefix_index
     from cdxmill.api.results import (
         CapturedRecord,
+        CatResult,
         ClusterResult,
         CopyResult,
+        CountResult,
+        DictionaryResult,
         IndexResult,
         PrefixIndexResult,
+        RecompressResult,
+        ReindexResult,
         SampleResult,
+        ScanResult,
         VerifyResult,
     )
     from cdxmill.api.searches import Cluster, copy, get, lookup, lookup_many
     from cdxmill.api.urlkey import urlkey
     from cdxmill.errors import AbsentError, CdxmillError, InputError, RefusedError, StoppedError, UsageError
+    from cdxmill.options.option import Step
     from cdxmill.running.failures import Failure
 
 _HOMES: dict[str, str] = {}
@@ -34,14 +42,21 @@ _HOMES: dict[str, str] = {}
 for _home, _names in {
     "api.archives": ("captures", "index"),
     "api.clusters": ("build", "publish", "sample", "verify", "zipnum"),
+    "api.contents": ("cat", "count", "recompress", "reindex", "scan", "train_dictionary"),
     "api.prefix_indexes": ("PrefixIndex", "build_prefix_index"),
     "api.results": (
         "CapturedRecord",
+        "CatResult",
         "ClusterResult",
         "CopyResult",
+        "CountResult",
+        "DictionaryResult",
         "IndexResult",
         "PrefixIndexResult",
+        "RecompressResult",
+        "ReindexResult",
         "SampleResult",
+        "ScanResult",
         "VerifyResult",
     ),
     "api.searches": ("Cluster", "copy", "get", "lookup", "lookup_many"),
@@ -54,6 +69,7 @@ for _home, _names in {
         "StoppedError",
         "UsageError",
     ),
+    "options.option": ("Step",),
     "running.failures": ("Failure",),
 }.items():
     _HOMES |= dict.fromkeys(_names, _home)
@@ -61,30 +77,43 @@ for _home, _names in {
 __all__ = [
     "AbsentError",
     "CapturedRecord",
+    "CatResult",
     "CdxmillError",
     "Cluster",
     "ClusterResult",
     "CopyResult",
+    "CountResult",
+    "DictionaryResult",
     "Failure",
     "IndexResult",
     "InputError",
     "PrefixIndex",
     "PrefixIndexResult",
+    "RecompressResult",
     "RefusedError",
+    "ReindexResult",
     "SampleResult",
+    "ScanResult",
+    "Step",
     "StoppedError",
     "UsageError",
     "VerifyResult",
     "build",
     "build_prefix_index",
     "captures",
+    "cat",
     "copy",
+    "count",
     "get",
     "index",
     "lookup",
     "lookup_many",
     "publish",
+    "recompress",
+    "reindex",
     "sample",
+    "scan",
+    "train_dictionary",
     "urlkey",
     "verify",
     "zipnum",

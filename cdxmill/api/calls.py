@@ -12,6 +12,7 @@ from functools import update_wrapper
 from typing import Any, Concatenate, ParamSpec, TypeVar, get_type_hints
 
 from cdxmill.options.option import Options, check, declared
+from cdxmill.running.progress import listened_to
 from cdxmill.storage.hosts import begin_run
 
 P = ParamSpec("P")
@@ -26,7 +27,9 @@ def takes(kind: Callable[P, _Asked]) -> Callable[[Callable[[_Asked], _Result]], 
 
     def decorate(run: Callable[[_Asked], _Result]) -> Callable[P, _Result]:
         def call(*given: P.args, **named: P.kwargs) -> _Result:
-            return run(_checked(kind(*given, **named)))
+            asked = _checked(kind(*given, **named))
+            with listened_to(getattr(asked, "progress", None)):
+                return run(asked)
 
         return _shown(call, run, kind)
 

@@ -102,7 +102,104 @@ class CapturedRecord:
     payload: bytes
 
 
-_Result = TypeVar("_Result", ClusterResult, CopyResult, PrefixIndexResult, VerifyResult)
+@dataclass(frozen=True)
+class ScanResult:
+    """What `scan` did. Of `records` in `archives`, `matches` match. `kept` outputs were up to date."""
+
+    archives: int
+    written: int
+    kept: int
+    records: int
+    matches: int
+    failures: list[Failure]
+
+
+@dataclass(frozen=True)
+class CountResult:
+    """What `count` did. `items` is the number of different items in `counted` records of `archives`.
+
+    `skipped` has the number of other records by the reason. `counts` are the items with their numbers, in the order
+    of their bytes; None if they were written to a file.
+    """
+
+    archives: int
+    items: int
+    counted: int
+    skipped: dict[str, int]
+    counts: dict[bytes, int] | None
+    failures: list[Failure]
+
+
+@dataclass(frozen=True)
+class RecompressResult:
+    """What `recompress` did. `before` and `after` are the bytes of the `written` archives; `kept` were up to date.
+
+    `captures` is the number of lines of the indexes that were asked for.
+    """
+
+    archives: int
+    written: int
+    kept: int
+    records: int
+    before: int
+    after: int
+    captures: int
+    failures: list[Failure]
+
+
+@dataclass(frozen=True)
+class ReindexResult:
+    """What `reindex` did: index lines that were moved, copied because they are of other archives, and skipped.
+
+    `files` were written, `kept` were up to date, and `duplicates` lines dropped.
+    """
+
+    files: int
+    kept: int
+    moved: int
+    copied: int
+    skipped: int
+    duplicates: int
+    failures: list[Failure]
+
+
+@dataclass(frozen=True)
+class DictionaryResult:
+    """A new dictionary: its `id` and `size`, the records that it was trained on, and those of the test (`held_out`).
+
+    These have `plain` bytes. They take `gzip` bytes with gzip -6, `compressed` with the dictionary, `without` without it.
+    """
+
+    id: int
+    size: int
+    trained_on: int
+    held_out: int
+    plain: int
+    gzip: int
+    compressed: int
+    without: int
+    failures: list[Failure]
+
+
+@dataclass(frozen=True)
+class CatResult:
+    """What `cat` read: the `content` of one record, or the number of `records` in the table that it wrote."""
+
+    records: int
+    content: bytes
+    failures: list[Failure]
+
+
+_Result = TypeVar(
+    "_Result",
+    ClusterResult,
+    CopyResult,
+    PrefixIndexResult,
+    RecompressResult,
+    ReindexResult,
+    ScanResult,
+    VerifyResult,
+)
 
 
 def result_of(kind: type[_Result], done: object, failures: Failures) -> _Result:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cdxmill.cli.command import check_no_pipe, open_engine, standard_output
-from cdxmill.errors import InputError, UsageError
-from cdxmill.options.archives import ArchiveInputs, Indexing
-from cdxmill.options.option import REPLACE, Excludes, Existing, Needs, Running, argument, option
+from cdxmill.cli.command import open_engine, standard_output
+from cdxmill.errors import UsageError
+from cdxmill.options.archives import Indexing, Recompressing, Reindexing
 
 if TYPE_CHECKING:
-    from cdxmill.commands.per_archive.recompress import RecompressOptions
     from cdxmill.running.failures import Failures
 
 
@@ -102,82 +100,7 @@ def _next_step(output: str, *, is_file: bool) -> str:
     return f"next: {as_typed()} zipnum -o CLUSTER {shlex.quote(output)}"
 
 
-HIGHEST_LEVELS = {"zst": 22, "gz": 12}
-
-
-class RecompressArguments(ArchiveInputs, Existing, Running):
-    """The command line of `recompress`."""
-
-    output: str = option("--output -o DIR", "Directory, s3 or hdfs URL for the new archives.")
-    to: str = option("--to FORMAT", "Format to write: zst or gz.", default="zst", choices=("zst", "gz"))
-    dictionary: str | None = option(
-        "--dictionary FILE",
-        "zstd dictionary, path or URL, from cdxmill train-dictionary. It becomes a part of each new archive.",
-        Needs("to=zst"),
-        default=None,
-    )
-    level: int = option("--level", "Compression level. gz: 12 at most.", default=6, min=1, max=22)
-    max_window: int = option(
-        "--max-window N",
-        "Read Zstandard frames that need a window of at most N MiB. Each process may need that much memory.",
-        default=128,
-        min=8,
-        max=2048,
-    )
-    group: bool = option(
-        "--group",
-        "Compress the request, the response and the metadata of a capture together. The archive is smaller, but"
-        " breaks the specification: no reader can get a single one of these records, and cdxmill cannot index it.",
-        Excludes("index", "offsets"),
-        default=False,
-    )
-    index: bool = option(
-        "--index", "Write the CDXJ index of each new archive, too, beside it.", default=False
-    )
-    offsets: bool = option(
-        "--offsets",
-        "Write a table of the old and the new offsets beside each new archive, too, for cdxmill reindex.",
-        default=False,
-    )
-
-    def options(self) -> RecompressOptions:
-        """How archives are written again. Raises UsageError."""
-        from cdxmill.commands.per_archive.recompress import RecompressOptions
-        from cdxmill.outputs.existing import rule_of
-
-        if self.level > HIGHEST_LEVELS[self.to]:
-            raise UsageError(f"--level: {self.to} has levels 1 to {HIGHEST_LEVELS[self.to]}")
-        return RecompressOptions(
-            to=self.to,
-            level=self.level,
-            dictionary=self._dictionary(),
-            group=self.group,
-            max_window=self.max_window << 20,
-            index=self.index,
-            offsets=self.offsets,
-            processes=self.processes,
-            existing=rule_of(self),
-            quiet=self.quiet,
-        )
-
-    def _dictionary(self) -> bytes:
-        if self.dictionary is None:
-            return b""
-        from cdxmill.formats.archives.zstd_dictionary import dictionary_id
-        from cdxmill.storage.location import locate
-
-        try:
-            data = locate(self.dictionary).read_bytes()
-            dictionary_id(data)
-        except InputError as error:
-            raise UsageError(f"--dictionary: {error}") from None
-        except ValueError as error:
-            hint = "make one with cdxmill train-dictionary"
-            raise UsageError(f"--dictionary: {self.dictionary}: {error}; {hint}") from None
-        return data
-
-
-def recompress(arguments: RecompressArguments, failures: Failures) -> str:
+def recompress(arguments: Recompressing, failures: Failures) -> str:
     """Write archives again, compressed as Zstandard or as gzip.
 
     INPUT is an archive, directory, glob or URL (http, https, s3, hdfs). cdxmill writes one archive per input, with
@@ -196,36 +119,12 @@ def recompress(arguments: RecompressArguments, failures: Failures) -> str:
         cdxmill recompress --to gz -o gz zst/
         cdxmill recompress -o moved --offsets warcs/
     """
-    from cdxmill.commands.per_archive.recompress import recompress
-    from cdxmill.inputs.archives import find_archives
-    from cdxmill.outputs.names import output_names, recompressed_name
-    from cdxmill.outputs.record import without_outputs
+    from cdxmill.commands.per_archive.ask import recompress_asked
 
-    check_no_pipe(arguments.inputs, "an archive from a pipe has no name for its output; give a file")
-    options = arguments.options()
-    archives, to = find_archives(arguments, failures), arguments.to
-    archives = without_outputs(archives, arguments.output, failures.note)
-    names = output_names(archives, lambda path: recompressed_name(path, to), f".{to}")
-    return str(recompress(names, arguments.output, options, failures))
+    return str(recompress_asked(arguments, failures))
 
 
-class ReindexArguments(Running):
-    """The command line of `reindex`."""
-
-    inputs: list[str] = argument(
-        "CDX...",
-        "CDX files, directories, globs or URLs.",
-    )
-    output: str = option("--output -o DIR", "Directory, s3 or hdfs URL for the new index files.")
-    offsets: list[str] = option(
-        "--offsets FILE",
-        "Table of offsets that cdxmill recompress --offsets wrote: path, directory, glob or URL. Give it several"
-        " times if there are several.",
-    )
-    replace: bool = REPLACE
-
-
-def reindex(arguments: ReindexArguments, failures: Failures) -> str:
+def reindex(arguments: Reindexing, failures: Failures) -> str:
     """Rewrite an index for archives that were written again.
 
     CDX is an index file of the old archives: CDXJ or CDX, gzipped or not. For each one, cdxmill writes an index file of
@@ -242,19 +141,6 @@ def reindex(arguments: ReindexArguments, failures: Failures) -> str:
     Examples:
         cdxmill reindex -o cdx-moved --offsets moved cdx/
     """
-    from cdxmill.commands.per_archive.reindex import reindex
-    from cdxmill.commands.per_archive.task import OutputOptions
-    from cdxmill.inputs.cdx_files import find_cdx_inputs
-    from cdxmill.outputs.existing import Rule
-    from cdxmill.outputs.names import below, output_names
-    from cdxmill.outputs.offset_tables import find_tables
+    from cdxmill.commands.per_archive.ask import reindex_asked
 
-    check_no_pipe(arguments.inputs, "an index from a pipe has no name for its output; give a file")
-    tables = find_tables(arguments.offsets, failures)
-    names = output_names(find_cdx_inputs(arguments.inputs, failures), below)
-    options = OutputOptions(
-        processes=arguments.processes,
-        existing=Rule.REPLACE if arguments.replace else Rule.STAY,
-        quiet=arguments.quiet,
-    )
-    return str(reindex(names, tables, arguments.output, options, failures))
+    return str(reindex_asked(arguments, failures))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cdxmill.cli.command import check_no_pipe, open_engine
+from cdxmill.cli.command import open_engine
 from cdxmill.errors import OK, UsageError
 from cdxmill.messages import say
 from cdxmill.options.clusters import (
@@ -17,7 +17,7 @@ from cdxmill.options.clusters import (
     Verifying,
     Zipnum,
 )
-from cdxmill.options.option import REPLACE, Quiet, option, path_list
+from cdxmill.options.option import REPLACE, Quiet, check_no_pipe, option, path_list
 
 if TYPE_CHECKING:
     from cdxmill.running.failures import Failures

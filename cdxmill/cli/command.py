@@ -19,7 +19,7 @@ from click.shell_completion import CompletionItem
 
 from cdxmill.errors import FAILED, OK, StoppedError, UsageError
 from cdxmill.messages import say, say_lines, write_advice
-from cdxmill.options.option import Declared, EngineOptions, Paths, check, declared, path_list
+from cdxmill.options.option import Declared, EngineOptions, check, declared
 
 if TYPE_CHECKING:
     from cdxmill.running.failures import Failures
@@ -237,9 +237,3 @@ def open_engine(asked: EngineOptions) -> Iterator[OnSpark | None]:
     check_pyspark()
     with Engine(asked.master or "", asked.processes, quiet=asked.quiet) as engine:
         yield OnSpark(IndexRunner(engine), Maker(engine))
-
-
-def check_no_pipe(inputs: Paths, reason: str) -> None:
-    """Raise UsageError if one of the inputs is standard input."""
-    if "-" in path_list(inputs):
-        raise UsageError(reason)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from cdxmill.cli.command import standard_output
 from cdxmill.errors import OK, UsageError
-from cdxmill.options.option import Needs, Quiet, argument, option, path_list, text_list
-from cdxmill.options.records import Copying, Getting
+from cdxmill.options.option import Needs, option, path_list, text_list
+from cdxmill.options.records import Copying, Getting, Printing
 
 if TYPE_CHECKING:
     from cdxmill.commands.copying.plan import Asked
@@ -36,30 +36,7 @@ def get(arguments: Getting) -> int:
     return OK
 
 
-class CatArguments(Quiet):
-    """The command line of `cat`."""
-
-    archive: str = argument(
-        "SOURCE",
-        "Archive: path or URL.",
-    )
-    offset: int | None = option("--offset N", "Print the record at this offset.", default=None, min=0)
-    length: int | None = option(
-        "--length N",
-        "Length of the record in SOURCE. Default: to the end of the record.",
-        Needs("offset"),
-        default=None,
-        min=1,
-    )
-    table: str | None = option(
-        "--table FILE",
-        "Write a table of all records to this path, s3 or hdfs URL: url, kind, offset and length, separated by tabs.",
-        default=None,
-    )
-    replace: bool = option("--replace", "Replace an existing output.", Needs("table"), default=False)
-
-
-def cat(arguments: CatArguments, failures: Failures) -> str:
+def cat(arguments: Printing, failures: Failures) -> str:
     """Print a record of an archive, or list all records.
 
     SOURCE is a WARC or ARC file, compressed with gzip or Zstandard or not compressed. With --offset, only the bytes
@@ -70,16 +47,13 @@ def cat(arguments: CatArguments, failures: Failures) -> str:
         cdxmill cat warcs/iana.warc.gz --table records.tsv
         cdxmill cat warcs/iana.warc.gz --offset 334 --length 2258
     """
-    if (arguments.offset is None) == (arguments.table is None):
-        raise UsageError("give either --offset N or --table FILE")
+    from cdxmill.commands.cat import content_asked, table_asked
+    from cdxmill.messages import count
+
     if arguments.table is not None:
-        from cdxmill.commands.cat import write_table
-
-        return write_table(arguments.archive, arguments.table, failures, replace=arguments.replace)
-    from cdxmill.commands.get import get_record
-
+        return f"{arguments.table}: {count(table_asked(arguments, failures), 'record')}"
     with standard_output() as out:
-        for piece in get_record(Getting(arguments.archive, offset=arguments.offset, length=arguments.length)):
+        for piece in content_asked(arguments):
             out.write(piece)
     return ""
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from cdxmill.capture import Damage, Record
+from cdxmill.commands.get import get_record
+from cdxmill.errors import UsageError
 from cdxmill.formats.own_records import format_row
 from cdxmill.inputs.archive_store import check_one_archive
-from cdxmill.messages import count
+from cdxmill.options.records import Getting, Printing
 from cdxmill.outputs.names import check_inputs_stay, output_file
 from cdxmill.running.failures import Failures
 from cdxmill.stages.records.read_records import read_records
@@ -17,10 +20,24 @@ from cdxmill.storage.reading import open_unchanged
 COLUMNS = ["url", "kind", "offset", "length"]
 
 
-def write_table(archive: str, output: str, failures: Failures, *, replace: bool) -> str:
+def content_asked(asked: Printing) -> Iterator[bytes]:
+    """The record at an offset, in pieces. Raises UsageError, InputError."""
+    if asked.offset is None:
+        raise UsageError("give either --offset N or --table FILE")
+    return get_record(Getting(asked.archive, offset=asked.offset, length=asked.length))
+
+
+def table_asked(asked: Printing, failures: Failures) -> int:
+    """Write the table of all records. Returns their number. Raises as `write_table`."""
+    if asked.table is None or asked.offset is not None:
+        raise UsageError("give either --offset N or --table FILE")
+    return write_table(os.fspath(asked.archive), os.fspath(asked.table), failures, replace=asked.replace)
+
+
+def write_table(archive: str, output: str, failures: Failures, *, replace: bool) -> int:
     """Write a row for each whole record of the archive at a path or URL, tab-separated, after a row of COLUMNS.
 
-    Returns the closing line. Damage is reported. Raises InputError if the archive cannot be read, UsageError if it is a
+    Returns the number of records. Damage is reported. Raises InputError if the archive cannot be read, UsageError if it is a
     WACZ, if `output` is the archive, or exists and may not be replaced.
     """
     rows = 0
@@ -31,7 +48,7 @@ def write_table(archive: str, output: str, failures: Failures, *, replace: bool)
         for row in _rows(archive, failures):
             file.write(row)
             rows += 1
-    return f"{output}: {count(rows, 'record')}"
+    return rows
 
 
 def _rows(path: str, failures: Failures) -> Iterator[bytes]:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from cdxmill.errors import InputError, UsageError
+from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.named import Input, check_archives
+from cdxmill.inputs.pipes import Pipes
 from cdxmill.messages import count as quantity
-from cdxmill.options.archives import CountOptions
+from cdxmill.options.contents import CountOptions
 from cdxmill.outputs.names import check_inputs_stay, output_file
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import counted, processes_by_default, run_tasks
@@ -146,7 +148,18 @@ class CountSummary(NamedTuple):
         return "\n".join(parts)
 
 
-def count_to_stream(
+def count_asked(asked: CountOptions, output: IO[bytes] | str, failures: Failures) -> CountSummary:
+    """Write the counts of all inputs to a stream, or to the file at a path or URL. Raises UsageError, InputError."""
+    if asked.what not in COUNTERS:
+        raise UsageError(f"invalid WHAT {asked.what!r}: expected {', '.join(COUNTERS)}")
+    with Pipes(failures, quiet=asked.quiet) as pipes:
+        archives = find_archives(asked, failures, pipes)
+        if isinstance(output, str):
+            return _count_to_file(archives, output, asked, failures)
+        return _count_to_stream(archives, output, asked, failures)
+
+
+def _count_to_stream(
     archives: Sequence[Input], out: IO[bytes], options: CountOptions, failures: Failures
 ) -> CountSummary:
     """Write the counts of all archives to a stream. Raises UsageError if there is nothing to count."""
@@ -154,7 +167,7 @@ def count_to_stream(
         return CountSummary(options.what, len(archives), write_lines(lists, out, ""), counted)
 
 
-def count_to_file(
+def _count_to_file(
     archives: Sequence[Input], path: str, options: CountOptions, failures: Failures
 ) -> CountSummary:
     """Write the counts of all archives to a file at a path or URL. It is gzipped if its name ends in `.gz`.
@@ -177,10 +190,10 @@ def _counted(
     archives: Sequence[Input], options: CountOptions, failures: Failures
 ) -> Iterator[tuple[Counted, Iterator[list[bytes]]]]:
     """Count all archives. Yields what was read, and the lines of the counts."""
+    counter = COUNTERS[options.what]
     check_archives(archives)
     for archive in archives:
         archive.location.require()
-    counter = COUNTERS[options.what]
     with temporary_directory() as directory:
         scratch = Scratch(Path(directory))
         groups = enumerate(_grouped(archives, options.processes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -69,7 +70,7 @@ def train_dictionary(archives: Sequence[Input], options: Training, failures: Fai
 
     Failures are reported. Raises UsageError if an output exists or is an input, or if the records are too few.
     """
-    output = options.output
+    output = os.fspath(options.output)
     place, statistics = output_file(output, replace=options.replace), locate(f"{output}.json")
     check_inputs_stay([place, statistics], [archive.location for archive in archives])
     if not options.replace and not _is_statistics(statistics):

@@ -102,16 +102,6 @@ class Indexing(Existing, LineOptions, EngineOptions):
     )
 
 
-class CountOptions(Running):
-    """What is counted, and how."""
-
-    what: str = argument(
-        "WHAT",
-        "What is counted.",
-    )
-    replace: bool = REPLACE
-
-
 class Training(Running, ArchiveInputs):
     """The arguments of `train-dictionary`. Without `id`, the id of the dictionary depends on its content."""
 
@@ -134,6 +124,59 @@ class Training(Running, ArchiveInputs):
     )
     seed: int = option("--seed N", "Seed of the random sample.", default=0)
     replace: bool = REPLACE
-    output: str = option(
+    output: AnyPath = option(
         "--output -o FILE", "Dictionary to write: path, s3 or hdfs URL. FILE.json is written beside it."
     )
+
+
+class Recompressing(ArchiveInputs, Existing, Running):
+    """The arguments of `recompress`."""
+
+    output: AnyPath = option("--output -o DIR", "Directory, s3 or hdfs URL for the new archives.")
+    to: str = option("--to FORMAT", "Format to write: zst or gz.", default="zst", choices=("zst", "gz"))
+    dictionary: AnyPath | None = option(
+        "--dictionary FILE",
+        "zstd dictionary, path or URL, from cdxmill train-dictionary. It becomes a part of each new archive.",
+        Needs("to=zst"),
+        default=None,
+    )
+    level: int = option("--level", "Compression level. gz: 12 at most.", default=6, min=1, max=22)
+    max_window: int = option(
+        "--max-window N",
+        "Read Zstandard frames that need a window of at most N MiB. Each process may need that much memory.",
+        default=128,
+        min=8,
+        max=2048,
+    )
+    group: bool = option(
+        "--group",
+        "Compress the request, the response and the metadata of a capture together. The archive is smaller, but"
+        " breaks the specification: no reader can get a single one of these records, and cdxmill cannot index it.",
+        Excludes("index", "offsets"),
+        default=False,
+    )
+    index: bool = option(
+        "--index", "Write the CDXJ index of each new archive, too, beside it.", default=False
+    )
+    offsets: bool = option(
+        "--offsets",
+        "Write a table of the old and the new offsets beside each new archive, too, for cdxmill reindex.",
+        default=False,
+    )
+
+
+class Reindexing(Running):
+    """The arguments of `reindex`."""
+
+    inputs: Paths = argument(
+        "CDX...",
+        "CDX files, directories, globs or URLs.",
+        kw_only=False,
+    )
+    output: AnyPath = option("--output -o DIR", "Directory, s3 or hdfs URL for the new index files.")
+    offsets: Paths = option(
+        "--offsets FILE",
+        "Table of offsets that cdxmill recompress --offsets wrote: path, directory, glob or URL. Give it several"
+        " times if there are several.",
+    )
+    replace: bool = REPLACE

@@ -232,6 +232,12 @@ def required_paths(paths: Paths) -> list[str]:
     return found
 
 
+def check_no_pipe(inputs: Paths, reason: str) -> None:
+    """Raise UsageError if one of the inputs is standard input."""
+    if "-" in path_list(inputs):
+        raise UsageError(reason)
+
+
 def optional_path(path: AnyPath | None) -> str | None:
     """A path as a string, None for None."""
     return None if path is None else os.fspath(path)
@@ -251,8 +257,24 @@ SEED: Any = option(
 )
 
 
+class Step(NamedTuple):
+    """How far a step of a run is: items that are done, of `total`; bytes that were read, of `total_bytes` (0: unknown).
+
+    `name` says what is done, such as "indexing", and `failures` how many there are so far.
+    """
+
+    name: str
+    done: int
+    total: int
+    bytes: int
+    total_bytes: int
+    failures: int
+
+
 class Quiet(Options):
-    """A function of the API shows no progress and prints no summary."""
+    """A function of the API shows no progress and prints no summary. It calls `progress` about twice a second."""
+
+    progress: Callable[[Step], object] | None = make_field(default=None)
 
     quiet: bool = option(
         "--quiet -q",

@@ -136,3 +136,27 @@ class Getting(Options):
         Needs("form=payload"),
         default=False,
     )
+
+
+class Printing(Quiet):
+    """The arguments of `cat`."""
+
+    archive: AnyPath = argument(
+        "SOURCE",
+        "Archive: path or URL.",
+        kw_only=False,
+    )
+    offset: int | None = option("--offset N", "Print the record at this offset.", default=None, min=0)
+    length: int | None = option(
+        "--length N",
+        "Length of the record in SOURCE. Default: to the end of the record.",
+        Needs("offset"),
+        default=None,
+        min=1,
+    )
+    table: AnyPath | None = option(
+        "--table FILE",
+        "Write a table of all records to this path, s3 or hdfs URL: url, kind, offset and length, separated by tabs.",
+        default=None,
+    )
+    replace: bool = option("--replace", "Replace an existing output.", Needs("table"), default=False)

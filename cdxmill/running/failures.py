@@ -119,6 +119,8 @@ class Failures:
     def _count(self, failure: Failure, reason: str = "") -> bool:
         """Count a failure. Whether it is printed: those of a server that was given up are one line in the end."""
         self.count += 1
+        if self._progress is not None:
+            self._progress.failures = self.count
         self.inputs.add(failure.path)
         if len(self.items) < KEPT:
             self.items.append(failure)
@@ -142,7 +144,6 @@ class Failures:
         if not self._printed:
             return
         if self._progress is not None:
-            self._progress.failures = self.count
             self._progress.say(text)
         else:
             say(text)

@@ -4,15 +4,45 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
 
 from cdxmill.messages import count, human_bytes, human_seconds, printable, say
+from cdxmill.options.option import Step
 from cdxmill.running.processes import bytes_done
 
 LOG_SECONDS = 30.0
 WITH_EACH_TICK: list[Callable[[], None]] = []
 """A run that holds a directory at a URL renews its lock here."""
+
+
+Listener = Callable[[Step], object]
+
+
+class _Listening:
+    """The function that a user of the API gave to learn of the progress."""
+
+    function: ClassVar[Listener | None] = None
+
+
+class _ListenerFailed(BaseException):
+    """What that function raised. It ends the run: code that reports an Exception as a bad record does not catch it."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+@contextmanager
+def listened_to(function: Listener | None) -> Iterator[None]:
+    """Call `function` with each step that is shown meanwhile. What it raises is raised here."""
+    before, _Listening.function = _Listening.function, function
+    try:
+        yield
+    except _ListenerFailed as failed:
+        raise failed.error from None
+    finally:
+        _Listening.function = before
 
 
 class Progress:
@@ -39,9 +69,21 @@ class Progress:
             self._bar = _Bar(self._title)
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if self._bar is not None:
             self._bar.close()
+        if kind is None:
+            self._tell()
+
+    def _tell(self) -> None:
+        """Call the function that wants to know."""
+        if _Listening.function is None:
+            return
+        step = Step(self._title, self.done, self._items, bytes_done(), self._total, self.failures)
+        try:
+            _Listening.function(step)
+        except Exception as error:
+            raise _ListenerFailed(error) from None
 
     def advance(self) -> None:
         """Count one more item as done."""
@@ -51,6 +93,7 @@ class Progress:
         """Show the progress, if it is time to, and do what is in WITH_EACH_TICK."""
         for do in WITH_EACH_TICK:
             do()
+        self._tell()
         if self._bar is not None:
             self._bar.show(self._share(), self.line(), [printable(text) for text in self.at_work])
         elif not self._quiet and time.monotonic() - self._shown >= LOG_SECONDS:

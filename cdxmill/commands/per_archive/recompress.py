@@ -234,7 +234,7 @@ class _Copy:
 class RecompressSummary(NamedTuple):
     """What `recompress` did. The sizes, in bytes, are those of the archives that were written."""
 
-    files: int
+    archives: int
     written: int
     kept: int
     records: int
@@ -246,10 +246,12 @@ class RecompressSummary(NamedTuple):
     def __str__(self) -> str:
         """Return the closing line: records, files, and the saving."""
         kept = f", {self.kept} {self.kept_as}" if self.kept else ""
-        none = self.files - self.written
+        none = self.archives - self.written
         without = f", {none} without a record that can be read" if none else ""
         captures = f", {count(self.captures, 'capture')} indexed" if self.captures else ""
-        text = f"{count(self.records, 'record')} of {count(self.files, 'archive')}{captures}{without}{kept}"
+        text = (
+            f"{count(self.records, 'record')} of {count(self.archives, 'archive')}{captures}{without}{kept}"
+        )
         if not self.before or not self.after:
             return text
         change = 100 * (self.after - self.before) / self.before
@@ -379,7 +381,7 @@ def _incomplete(
 def _summary(results: Sequence[RecompressResult], kept: int, options: RecompressOptions) -> RecompressSummary:
     written = [result for result in results if result.after]
     return RecompressSummary(
-        files=len(results),
+        archives=len(results),
         written=len(written),
         kept=kept,
         records=sum(result.records for result in results),

@@ -40,7 +40,7 @@ _MOST_SHOWN = 16
 class ScanSummary(NamedTuple):
     """What `scan` did."""
 
-    files: int
+    archives: int
     written: int
     kept: int
     records: int
@@ -51,9 +51,9 @@ class ScanSummary(NamedTuple):
     def __str__(self) -> str:
         """Return the closing line."""
         kept = f", {self.kept} {self.kept_as}" if self.kept else ""
-        none = self.files - self.written
+        none = self.archives - self.written
         without = f", {none} that cannot be read" if none else ""
-        return f"{self.matches} of {count(self.records, 'record')} in {count(self.files, 'archive')} match{without}{kept}"
+        return f"{self.matches} of {count(self.records, 'record')} in {count(self.archives, 'archive')} match{without}{kept}"
 
 
 def scanned_name(path: str, to: str) -> str:

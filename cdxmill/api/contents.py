@@ -1,0 +1,123 @@
+"""Functions about what is in archives: `scan`, `count`, `cat`, `recompress`, `reindex`, `train_dictionary`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import field
+from io import BytesIO
+
+from cdxmill.api.calls import takes
+from cdxmill.api.results import (
+    CatResult,
+    CountResult,
+    DictionaryResult,
+    RecompressResult,
+    ReindexResult,
+    ScanResult,
+    result_of,
+)
+from cdxmill.commands.cat import content_asked, table_asked
+from cdxmill.commands.count import count_asked
+from cdxmill.commands.per_archive.ask import recompress_asked, reindex_asked
+from cdxmill.commands.scanning.ask import scan_asked
+from cdxmill.commands.train_dictionary import train_dictionary as train
+from cdxmill.inputs.archives import find_archives
+from cdxmill.options.archives import Recompressing, Reindexing, Training
+from cdxmill.options.contents import CountOptions, Scanning
+from cdxmill.options.option import AnyPath
+from cdxmill.options.records import Printing
+from cdxmill.running.failures import Failures
+
+
+class CountCall(CountOptions):
+    """The parameters of `count`."""
+
+    output: AnyPath | None = field(default=None)
+
+
+@takes(Scanning)
+def scan(asked: Scanning) -> ScanResult:
+    """Search archives for records, and write what you need of them: one file per archive in the directory `output`.
+
+    `inputs` are archives, directories, globs or URLs. `where` are conditions, `extract` the names of fields, `call`
+    functions of your own as "MODULE:FUNCTION". Records that cannot be read, take too long or make a function fail are
+    in the failures of the result, and in `output`/failures.tsv. Raises UsageError for invalid arguments, and for an
+    output that exists and may not be replaced; StoppedError if the output cannot be written.
+    """
+    failures = Failures(printed=False)
+    return result_of(ScanResult, scan_asked(asked, failures), failures)
+
+
+@takes(CountCall)
+def count(asked: CountCall) -> CountResult:
+    """Count `what` ("tags", "servers", "words" or "links") in archives, directories, globs or URLs.
+
+    With `output`, the counts are written to that file, a path or URL; without, they are in the result. Of an archive that
+    cannot be read to its end, nothing is counted. Raises UsageError for invalid arguments, or if nothing can be counted.
+    """
+    failures, memory = Failures(printed=False), BytesIO()
+    done = count_asked(asked, memory if asked.output is None else os.fspath(asked.output), failures)
+    rows = (line.rpartition(b"\t") for line in memory.getvalue().splitlines())
+    return CountResult(
+        archives=done.archives,
+        items=done.lines,
+        counted=done.counted.counted,
+        skipped=done.counted.skipped,
+        counts={item: int(number) for item, _, number in rows} if asked.output is None else None,
+        failures=failures.items,
+    )
+
+
+@takes(Printing)
+def cat(asked: Printing) -> CatResult:
+    """Read the record at `offset` of an archive as it is, or write a table of all records to `table`.
+
+    The content of the record has its header, and is not decoded. Raises InputError if there is no record, or if the
+    archive cannot be read, UsageError for invalid arguments.
+    """
+    failures = Failures(printed=False)
+    if asked.table is not None:
+        return CatResult(table_asked(asked, failures), b"", failures.items)
+    return CatResult(1, b"".join(content_asked(asked)), failures.items)
+
+
+@takes(Recompressing)
+def recompress(asked: Recompressing) -> RecompressResult:
+    """Write archives again, compressed as `to` says ("zst" or "gz"): one per archive in the directory `output`.
+
+    `inputs` are archives, directories, globs or URLs. With `offsets`, each gets a table for `reindex`, with `index` a
+    CDXJ index. Records that are corrupt are in the failures of the result. Raises UsageError for invalid arguments, and
+    for an output that exists and may not be replaced; StoppedError if the output cannot be written.
+    """
+    failures = Failures(printed=False)
+    return result_of(RecompressResult, recompress_asked(asked, failures), failures)
+
+
+@takes(Reindexing)
+def reindex(asked: Reindexing) -> ReindexResult:
+    """Rewrite the index files `inputs` for archives that `recompress` wrote with `offsets`: tables, or directories.
+
+    One file per index file is written to the directory `output`. Lines whose record is missing in its table are in the
+    failures of the result. Raises as `recompress` does.
+    """
+    failures = Failures(printed=False)
+    return result_of(ReindexResult, reindex_asked(asked, failures), failures)
+
+
+@takes(Training)
+def train_dictionary(asked: Training) -> DictionaryResult:
+    """Train a Zstandard dictionary for archives like the `inputs`, and write it to `output`, with its statistics beside it.
+
+    `size` is in KiB. Raises UsageError for invalid arguments, if the records are too few, or if `output` exists and
+    `replace` is not given; StoppedError if it cannot be written.
+    """
+    failures = Failures(printed=False)
+    done = train(find_archives(asked, failures), asked, failures)
+    return DictionaryResult(
+        id=done.number,
+        size=done.size,
+        trained_on=done.trained_on,
+        held_out=done.held_out,
+        **done.saved._asdict(),
+        failures=failures.items,
+    )

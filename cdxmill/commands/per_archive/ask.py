@@ -1,0 +1,71 @@
+"""What a user asks `recompress` and `reindex` for: inputs are found, options read, outputs named."""
+
+from __future__ import annotations
+
+import os
+
+from cdxmill.commands.per_archive.recompress import RecompressOptions, RecompressSummary, recompress
+from cdxmill.commands.per_archive.reindex import ReindexSummary, reindex
+from cdxmill.commands.per_archive.task import OutputOptions
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.archives.zstd_dictionary import dictionary_id
+from cdxmill.inputs.archives import find_archives
+from cdxmill.inputs.cdx_files import find_cdx_inputs
+from cdxmill.options.archives import Recompressing, Reindexing
+from cdxmill.options.option import check_no_pipe, required_paths
+from cdxmill.outputs.existing import Rule, rule_of
+from cdxmill.outputs.names import below, output_names, recompressed_name
+from cdxmill.outputs.offset_tables import find_tables
+from cdxmill.outputs.record import without_outputs
+from cdxmill.running.failures import Failures
+from cdxmill.storage.location import locate
+
+_HIGHEST_LEVELS = {"zst": 22, "gz": 12}
+
+
+def recompress_asked(asked: Recompressing, failures: Failures) -> RecompressSummary:
+    """Write archives again. Raises UsageError, StoppedError."""
+    check_no_pipe(asked.inputs, "an archive from a pipe has no name for its output; give a file")
+    options, output, to = _recompress_options(asked), os.fspath(asked.output), asked.to
+    archives = without_outputs(find_archives(asked, failures), output, failures.note)
+    names = output_names(archives, lambda path: recompressed_name(path, to), f".{to}")
+    return recompress(names, output, options, failures)
+
+
+def _recompress_options(asked: Recompressing) -> RecompressOptions:
+    if asked.level > _HIGHEST_LEVELS[asked.to]:
+        raise UsageError(f"--level: {asked.to} has levels 1 to {_HIGHEST_LEVELS[asked.to]}")
+    return RecompressOptions(
+        to=asked.to,
+        level=asked.level,
+        dictionary=b"" if asked.dictionary is None else _dictionary(os.fspath(asked.dictionary)),
+        group=asked.group,
+        max_window=asked.max_window << 20,
+        index=asked.index,
+        offsets=asked.offsets,
+        processes=asked.processes,
+        existing=rule_of(asked),
+        quiet=asked.quiet,
+    )
+
+
+def _dictionary(path: str) -> bytes:
+    try:
+        data = locate(path).read_bytes()
+        dictionary_id(data)
+    except InputError as error:
+        raise UsageError(f"--dictionary: {error}") from None
+    except ValueError as error:
+        hint = "make one with cdxmill train-dictionary"
+        raise UsageError(f"--dictionary: {path}: {error}; {hint}") from None
+    return data
+
+
+def reindex_asked(asked: Reindexing, failures: Failures) -> ReindexSummary:
+    """Rewrite index files. Raises UsageError, StoppedError."""
+    check_no_pipe(asked.inputs, "an index from a pipe has no name for its output; give a file")
+    tables = find_tables(required_paths(asked.offsets), failures)
+    names = output_names(find_cdx_inputs(required_paths(asked.inputs), failures), below)
+    rule = Rule.REPLACE if asked.replace else Rule.STAY
+    options = OutputOptions(processes=asked.processes, existing=rule, quiet=asked.quiet)
+    return reindex(names, tables, os.fspath(asked.output), options, failures)

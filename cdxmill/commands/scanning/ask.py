@@ -1,0 +1,41 @@
+"""What a user asks `scan` for: inputs are found, options read, outputs named."""
+
+from __future__ import annotations
+
+import os
+
+from cdxmill.commands.scanning.options import ScanOptions
+from cdxmill.commands.scanning.scan import ScanSummary, scan, scanned_name
+from cdxmill.inputs.archives import find_archives
+from cdxmill.options.contents import Scanning
+from cdxmill.options.option import check_no_pipe, optional_path, text_list
+from cdxmill.outputs.existing import rule_of
+from cdxmill.outputs.names import output_names
+from cdxmill.outputs.record import without_outputs
+from cdxmill.running.failures import Failures
+from cdxmill.stages.scan.fields import DEFAULT
+
+
+def scan_asked(asked: Scanning, failures: Failures) -> ScanSummary:
+    """Scan archives. Raises UsageError, StoppedError."""
+    check_no_pipe(asked.inputs, "an archive from a pipe has no name for its output; give a file")
+    options, output, to = _scan_options(asked), os.fspath(asked.output), asked.to
+    archives = without_outputs(find_archives(asked, failures), output, failures.note)
+    names = output_names(archives, lambda path: scanned_name(path, to), f".{to}")
+    return scan(names, output, options, failures, optional_path(asked.captures))
+
+
+def _scan_options(asked: Scanning) -> ScanOptions:
+    return ScanOptions(
+        where=text_list(asked.where or ()),
+        extract=DEFAULT if asked.extract is None else asked.extract,
+        finds=text_list(asked.find or ()),
+        calls=text_list(asked.call or ()),
+        page_calls=text_list(asked.call_page or ()),
+        to=asked.to,
+        seconds=asked.timeout,
+        memory=asked.memory << 20,
+        processes=asked.processes,
+        existing=rule_of(asked),
+        quiet=asked.quiet,
+    )

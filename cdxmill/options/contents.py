@@ -1,0 +1,86 @@
+"""Options of `scan` and `count`, which read what is in archives."""
+
+from collections.abc import Iterable
+
+from cdxmill.options.archives import ArchiveInputs
+from cdxmill.options.option import REPLACE, AnyPath, Excludes, Existing, Running, argument, option
+
+_WARC = ("warc.gz", "warc.zst")
+_WHOLE = tuple(f"to={name}" for name in _WARC)
+"""Formats of records as they are, which have no fields."""
+
+
+class Scanning(ArchiveInputs, Existing, Running):
+    """The arguments of `scan`."""
+
+    output: AnyPath = option("--output -o DIR", "Directory, s3 or hdfs URL for the results.")
+    where: str | Iterable[str] | None = option(
+        "--where EXPRESSION",
+        "Conditions such as status=200, url~REGEX, title:TEXT or host@FILE, with and, or, not and parentheses. May"
+        " be repeated: then all must hold. Default: all records.",
+        default=None,
+    )
+    extract: str | None = option(
+        "--extract NAMES",
+        "Fields to write, comma-separated. Default: url,time,type,status,mime,offset,length.",
+        Excludes(*_WHOLE),
+        default=None,
+    )
+    find: str | Iterable[str] | None = option(
+        "--find FILTER",
+        "NAME=FIELD~REGEX: write all matches in a field, or of the groups in REGEX. May be repeated.",
+        Excludes(*_WHOLE),
+        default=None,
+    )
+    call: str | Iterable[str] | None = option(
+        "--call FUNCTION",
+        "MODULE:FUNCTION of your own. It gets each matching record. If it returns a dict, its items are written; if"
+        " False, the record is skipped. May be repeated.",
+        default=None,
+    )
+    call_page: str | Iterable[str] | None = option(
+        "--call-page FUNCTION", "As --call, but it gets the parsed page, if there is one.", default=None
+    )
+    to: str = option(
+        "--to FORMAT",
+        "jsonl, jsonl.gz, jsonl.zst, parquet, or, for the matching records as they are, warc.gz or warc.zst.",
+        default="jsonl.gz",
+        choices=("jsonl", "jsonl.gz", "jsonl.zst", "parquet", *_WARC),
+    )
+    captures: AnyPath | None = option(
+        "--captures FILE",
+        "Scan only the records that these index lines name, as lookup prints them: path, URL, or - for standard"
+        " input. INPUT has to contain their archives. A line whose record has another URL or time is reported.",
+        default=None,
+    )
+    explain: bool = option(
+        "--explain",
+        "Print the order of the conditions, and what was measured of each.",
+        default=False,
+        init=False,
+    )
+    timeout: int = option(
+        "--timeout N", "Seconds for one record. Then it is skipped and reported.", default=60, min=1
+    )
+    memory: int = option("--memory N", "MiB of memory that one process may use.", default=2048, min=64)
+
+
+class _What(Running):
+    """What is counted. It comes before the inputs."""
+
+    what: str = argument("WHAT", "What is counted: tags, servers, words or links.", kw_only=False)
+
+
+class CountOptions(ArchiveInputs, _What):
+    """What is counted, and whether an output is replaced."""
+
+    replace: bool = REPLACE
+
+
+class Counting(CountOptions):
+    """The arguments of `count`."""
+
+    output: AnyPath = option(
+        "--output -o FILE",
+        "File to write: path, s3 or hdfs URL. It is gzipped if its name ends in .gz. - writes to stdout.",
+    )
