@@ -98,7 +98,7 @@ class RecompressTask(ArchiveTask):
         return filter(None, (self.index, self.table))
 
 
-class RecompressResult(NamedTuple):
+class RecompressedArchive(NamedTuple):
     """What came of an archive: bytes before and after (0 if nothing was written), records, captures in its index.
 
     `notes` are about records of the new archive.
@@ -122,7 +122,7 @@ def packer_of(options: RecompressOptions) -> Packer:
     return GzipPacker(options.level) if options.to == "gz" else ZstPacker(options.level, options.dictionary)
 
 
-def recompress_one(task: RecompressTask) -> RecompressResult:
+def recompress_one(task: RecompressTask) -> RecompressedArchive:
     """Write one archive again. Its failures are in the result; they are listed before its output appears.
 
     If it cannot be read to its end, or has no record, nothing is written, and an output of an earlier run stays.
@@ -142,9 +142,9 @@ def recompress_one(task: RecompressTask) -> RecompressResult:
     failures = copy.failures(error)
     output.finish(failures)
     if error is not None:
-        return RecompressResult(output.size, 0, 0, 0, failures, [])
+        return RecompressedArchive(output.size, 0, 0, 0, failures, [])
     found = copy.indexed
-    return RecompressResult(output.size, output.bytes, copy.records, found.captures, failures, found.notes)
+    return RecompressedArchive(output.size, output.bytes, copy.records, found.captures, failures, found.notes)
 
 
 @contextmanager
@@ -378,7 +378,9 @@ def _incomplete(
             yield one
 
 
-def _summary(results: Sequence[RecompressResult], kept: int, options: RecompressOptions) -> RecompressSummary:
+def _summary(
+    results: Sequence[RecompressedArchive], kept: int, options: RecompressOptions
+) -> RecompressSummary:
     written = [result for result in results if result.after]
     return RecompressSummary(
         archives=len(results),

@@ -42,7 +42,7 @@ class ReindexTask(ArchiveTask):
     settings: TableSettings
 
 
-class ReindexResult(NamedTuple):
+class ReindexedFile(NamedTuple):
     """What came of an index file: lines that were moved, copied, and skipped; lines that were there twice."""
 
     moved: int
@@ -52,7 +52,7 @@ class ReindexResult(NamedTuple):
     failures: list[Failure]
 
 
-def reindex_one(task: ReindexTask) -> ReindexResult:
+def reindex_one(task: ReindexTask) -> ReindexedFile:
     """Write one index file. Its failures are in the result; they are listed before its output appears.
 
     If it or a table cannot be read to its end, nothing is written, and an output of an earlier run stays.
@@ -68,14 +68,14 @@ def reindex_one(task: ReindexTask) -> ReindexResult:
         if error.path != task.archive.path:
             failure = Failure(task.archive.path, None, f"needs {error.path}: {error.reason}", error.hint)
         output.finish([failure])
-        return ReindexResult(0, 0, 0, 0, [failure])
+        return ReindexedFile(0, 0, 0, 0, [failure])
     failures = list(_skipped(task.archive.path, mover))
     with output.writing(lambda: failures) as file:
         lists = chain([header] if header else [], sorted_lists(sorter, scratch.create, scratch.reader))
         written = write_lines(lists, file, task.output.name) - len(header)
     output.finish(failures)
     duplicates = mover.moved + mover.copied - written
-    return ReindexResult(mover.moved, mover.copied, mover.skipped.total(), duplicates, failures)
+    return ReindexedFile(mover.moved, mover.copied, mover.skipped.total(), duplicates, failures)
 
 
 def _move(path: str, mover: LineMover, sorter: LineSorter) -> list[bytes]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from cdxmill.commands.per_archive.task import KEPT_AS, note, open_directory, report, showing
 from cdxmill.commands.scanning.captures import NamedRecords, open_lines, sort_captures
 from cdxmill.commands.scanning.options import ScanOptions, compiled
-from cdxmill.commands.scanning.scan_one import ScanResult, ScanTask, remove_parts, scan_one
+from cdxmill.commands.scanning.scan_one import ScannedArchive, ScanTask, remove_parts, scan_one
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_seconds
 from cdxmill.outputs.names import below
@@ -117,7 +117,7 @@ class _Run:
         """Scan archives. Returns those to try once more: their storage gave no answer."""
         running, again = list(tasks), list[ScanTask]()
 
-        def lost(index: int, how: Lost) -> ScanTask | ScanResult:
+        def lost(index: int, how: Lost) -> ScanTask | ScannedArchive:
             found = _after_loss(running[index], how)
             if isinstance(found, ScanTask):
                 running[index] = found
@@ -133,7 +133,7 @@ class _Run:
                 self._add(tasks[index].archive, result)
         return again
 
-    def _add(self, archive: Input, result: ScanResult) -> None:
+    def _add(self, archive: Input, result: ScannedArchive) -> None:
         report(archive, result.failures, self._failures)
         note(archive.label, result.notes, self._failures)
         self._files += 1
@@ -172,7 +172,7 @@ def _state(working: Working) -> str:
     return f"{what}, this record for {human_seconds(working.item_seconds)}" if is_long else what
 
 
-def _after_loss(task: ScanTask, how: Lost) -> ScanTask | ScanResult:
+def _after_loss(task: ScanTask, how: Lost) -> ScanTask | ScannedArchive:
     """What follows when a process was lost: the task once more, or the result of an archive that is given up."""
     remove_parts(task.output)
     item = how.item
@@ -186,4 +186,4 @@ def _after_loss(task: ScanTask, how: Lost) -> ScanTask | ScanResult:
     hint = found_out if task.skip else "try fewer processes (-p)"
     failed = [Failure(task.archive.path, None, how.reason, hint)]
     task.list_failures(failed)
-    return ScanResult(0, 0, False, failed, [], [])
+    return ScannedArchive(0, 0, False, failed, [], [])

@@ -47,7 +47,7 @@ class ScanTask(ArchiveTask):
     is_last: bool = True
 
 
-class ScanResult(NamedTuple):
+class ScannedArchive(NamedTuple):
     """What came of an archive. `is_written` is False if it could not be read to its end.
 
     `again` is why it has to be tried again; then nothing else counts.
@@ -62,7 +62,7 @@ class ScanResult(NamedTuple):
     again: str = ""
 
 
-def scan_one(task: ScanTask) -> ScanResult:
+def scan_one(task: ScanTask) -> ScannedArchive:
     """Scan one archive. Its failures are in the result; they are listed before its output appears.
 
     If it cannot be read to its end, nothing is written, and an output of an earlier run stays.
@@ -75,10 +75,12 @@ def scan_one(task: ScanTask) -> ScanResult:
         error = failure
     if error is not None and not task.is_last and _may_pass(error, task):
         output.discard()
-        return ScanResult(0, 0, False, [], [], [], f"{error.path}: {error.reason}")
+        return ScannedArchive(0, 0, False, [], [], [], f"{error.path}: {error.reason}")
     failures = scan.failures + task.failures_of([], error)
     output.finish(failures)
-    return ScanResult(scan.records, scan.matches, output.is_written, failures, scan.notes, scan.measured())
+    return ScannedArchive(
+        scan.records, scan.matches, output.is_written, failures, scan.notes, scan.measured()
+    )
 
 
 class _Scan:
