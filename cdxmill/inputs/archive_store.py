@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
+from copy import copy
 from functools import partial
 from typing import Generic, TypeVar
 from urllib.parse import unquote
@@ -72,7 +73,7 @@ class ArchiveStore:
         """
         locations = self.locations(filename)
         place = next(filter(_can_be_read, locations[:-1]), locations[-1])
-        return self._read(place, offset, length)
+        return self.read(place, offset, length)
 
     def fetch_line(self, line: RecordLocation) -> tuple[FetchedRecord, str | None]:
         """The record of an index line, and how it differs from the line. None if it does not.
@@ -83,7 +84,7 @@ class ArchiveStore:
         errors: list[InputError] = []
         for place in self.locations(line.filename):
             try:
-                found = self._read(place, line.offset, line.length)
+                found = self.read(place, line.offset, line.length)
             except InputError as error:
                 errors.append(error)
                 continue
@@ -109,9 +110,10 @@ class ArchiveStore:
         place = locate(name)
         check_one_archive(place)
         is_place = self._path is None or place.is_remote or name.startswith("/")
-        return self._read(place, offset, length) if is_place else self.fetch(name, offset, length)
+        return self.read(place, offset, length) if is_place else self.fetch(name, offset, length)
 
-    def _read(self, place: Location, offset: int, length: int | None) -> FetchedRecord:
+    def read(self, place: Location, offset: int, length: int | None) -> FetchedRecord:
+        """The record at `offset` of the archive at a place. Raises InputError."""
         try:
             return self._archive(place).record(offset, length)
         except NoRecord as error:
@@ -124,6 +126,12 @@ class ArchiveStore:
             files = ExitStack()
             self._open[place] = Archive(files.enter_context(place.open_ranges()), open_start_of(place)), files
         return self._open[place][0]
+
+    def fresh(self) -> ArchiveStore:
+        """The same archives, none of them open yet."""
+        other = copy(self)
+        other._open = OpenArchives[Archive]()
+        return other
 
     def close(self) -> None:
         """Close all archives."""

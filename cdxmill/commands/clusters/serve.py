@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
 
+from cdxmill.cluster.archive_index import ArchivePlaces, has_archive_index
 from cdxmill.cluster.find import find_index
 from cdxmill.commands.clusters.next_step import example_page
 from cdxmill.errors import InputError, StoppedError, UsageError
-from cdxmill.formats.clusters.zipnum import ARCHIVES, SHARD, parse_path_index
-from cdxmill.inputs.archive_store import ArchiveStore
-from cdxmill.messages import count, say
+from cdxmill.formats.clusters.zipnum import ARCHIVES, SHARD
+from cdxmill.messages import say
 from cdxmill.options.clusters import Serving
 from cdxmill.storage.local import make_directory, write_atomic
 from cdxmill.storage.location import Location, locate
@@ -28,6 +28,9 @@ from cdxmill.version import install_extra
 
 COLLECTION = "web"
 CONFIG = "config.yaml"
+_RESOLVER = "!!python/object/apply:cdxmill.commands.clusters.pywb_reads.resolver"
+_LOADERS = '!!python/name:pywb.utils.loaders.BlockLoader ""'
+"""YAML tags, which pywb's own reader of config.yaml understands."""
 _INSTALL = f"pywb is not installed (no command wayback); {install_extra('serve')}"
 _SPECIAL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 """What JSON does not escape, and YAML must."""
@@ -83,14 +86,17 @@ def pywb_config(asked: Serving) -> str:
     directory = locate(index.parent.absolute())
     collection: dict[str, object] = {
         "index": _index_settings(index, directory),
-        "archive_paths": [_archive_path(directory, asked.archives)],
         "metadata": {"title": asked.title or directory.name},
+        "archive_paths": None,
     }
     settings = {"enable_auto_colls": False, "collections": {COLLECTION: collection}}
-    return f"# Written by cdxmill serve for pywb: wayback -d DIRECTORY\n{_yaml(settings)}\n"
+    arguments = _yaml([directory.text, _check_archives(directory, asked.archives)])
+    paths = f'"archive_paths": [{_RESOLVER} [{_LOADERS}, {arguments[1:]}]'
+    text = _yaml(settings).replace('"archive_paths": null', paths)
+    return f"# Written by cdxmill serve for the pywb beside it: wayback -d DIRECTORY\n{text}\n"
 
 
-def _yaml(settings: dict[str, object]) -> str:
+def _yaml(settings: object) -> str:
     """The settings as JSON, which is YAML if special characters are escaped. Raises UsageError."""
     text = json.dumps(settings, indent=2, ensure_ascii=False)
     if broken := _NO_TEXT.search(text):
@@ -108,44 +114,22 @@ def _index_settings(index: Location, directory: Location) -> dict[str, object]:
     return settings
 
 
-def _archive_path(directory: Location, named: str | None) -> str:
-    """Where pywb finds the archives: a path index, or a directory or URL prefix that ends with a slash.
+def _check_archives(directory: Location, named: str | None) -> str | None:
+    """Where the user says that the archives are, as an absolute path or URL; None if archives.tsv says it.
 
     Raises UsageError if there is no such place, or none is known.
     """
-    archives = directory / ARCHIVES if named is None else locate(named)
-    if named is None and not archives.exists():
+    if named is None and not has_archive_index(directory):
         raise UsageError(
             f"{directory}: has no {ARCHIVES}; use --archives LOCATION to say where the archives are"
         )
-    ArchiveStore(str(archives)).close()
-    place = locate(archives.absolute())
-    if place.directory is None or not place.directory.is_file():
-        return str(place / "")
-    _note_unreadable(place)
-    return str(place)
-
-
-def _note_unreadable(path_index: Location) -> None:
-    """Say how many of the listed archives pywb cannot read."""
-    rows = parse_path_index(path_index.read_bytes())
-    unreadable = sum(all(map(_is_unreadable, places)) for _, places in rows)
-    if unreadable:
-        say(
-            f"{path_index}: note: pywb cannot read {count(unreadable, 'archive')} of it (in a WACZ, in HDFS, or"
-            " compressed with Zstandard); their pages will be missing; unpack each WACZ, and build the cluster from the files"
-        )
-
-
-def _is_unreadable(place: str) -> bool:
-    is_in_wacz = ".wacz/" in place.lower() and not Path(place).exists()
-    return is_in_wacz or place.startswith("hdfs:") or place.endswith(".zst")
+    ArchivePlaces(named, directory).open().close()
+    return None if named is None else locate(named).absolute()
 
 
 def find_wayback() -> str:
-    """The command of pywb: that beside this Python, else the one on the PATH. Raises UsageError if there is none."""
-    beside = which(str(Path(sys.executable).parent / "wayback"))
-    found = beside or which("wayback")
+    """The command of pywb beside this Python: another Python may have no cdxmill. Raises UsageError if there is none."""
+    found = which(str(Path(sys.executable).parent / "wayback"))
     if found is None:
         raise UsageError(_INSTALL)
     return found
