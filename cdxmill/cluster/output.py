@@ -32,7 +32,6 @@ from cdxmill.cluster.switch import (
 from cdxmill.cluster.write import (
     COPIED,
     NUMBERED,
-    WORK,
     RunRecord,
     cluster_files,
     fault_of,
@@ -44,6 +43,7 @@ from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, 
 from cdxmill.formats.clusters.zipnum import ARCHIVES, LOCATIONS, MANIFEST
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import LOCK, check_held, hold
+from cdxmill.running.resume import WORK, check_work, remove_work
 from cdxmill.storage.location import Location, ask_all, locate
 
 _SHARDS = f"{WORK}/shards.json"
@@ -163,7 +163,7 @@ def _remove_work(place: Location) -> None:
     """Delete the work directory of a run that was killed after it had written cluster.json."""
     if WORK in entries(place):
         with suppress(StoppedError):
-            (place / WORK).remove_tree()
+            remove_work(place / WORK)
 
 
 def check_output(
@@ -205,6 +205,8 @@ def check_replaceable(place: Location) -> None:
 
 def _check_foreign(place: Location, names: set[str], points: Sequence[bytes] | None) -> None:
     """Raise UsageError if a directory without cluster.json has files that would be overwritten."""
+    if WORK in names:
+        check_work(place / WORK)
     is_unfinished = WORK in names and (place / _SHARDS).exists()
     own = _own_shards(place) if is_unfinished else set()
     written = {name for name in names if NUMBERED.fullmatch(name)}

@@ -22,13 +22,18 @@ def write_splits(points: Sequence[bytes], path: PathOrUrl, kind: str = ".txt") -
     """
     locate(_names(path, kind)[1]).remove()
     for name, is_text in zip(_names(path, kind), (True, False), strict=True):
-        write_points(points, name, is_text)
+        with locate(name).write_atomic() as file:
+            file.write(_formatted(points, is_text))
 
 
 def write_points(points: Sequence[bytes], path: PathOrUrl, is_text: bool) -> None:
-    """Write one file of split points."""
-    with locate(path).write_atomic() as file:
-        file.write(format_text(points) if is_text else format_sequence_file(points))
+    """Write one file of split points, which the user named."""
+    with locate(path).write_named() as file:
+        file.write(_formatted(points, is_text))
+
+
+def _formatted(points: Sequence[bytes], is_text: bool) -> bytes:
+    return format_text(points) if is_text else format_sequence_file(points)
 
 
 def check_splits_absent(path: PathOrUrl, kind: str = ".txt") -> None:

@@ -50,7 +50,6 @@ from cdxmill.cluster.write import (
     COPIED,
     FINISHED,
     NUMBERED,
-    WORK,
     cluster_files,
     directories_of,
     read_record,
@@ -59,6 +58,7 @@ from cdxmill.cluster.write import (
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, INDEX, MANIFEST, SHARD, SUMMARY
 from cdxmill.running.lock import LOCK, check_held
+from cdxmill.running.resume import WORK, is_own_work, remove_work
 from cdxmill.storage.local import stopping, sync_directory
 from cdxmill.storage.location import Location, ask_all
 
@@ -110,7 +110,8 @@ def _why_not_local(directory: Path) -> str | None:
 def _is_foreign(new: Location) -> bool:
     found = new.status()
     is_own = found is not None and found.is_directory and (not entries(new) or (new / MARK).exists())
-    return found is not None and not is_own
+    is_link = not new.is_remote and Path(new.local).is_symlink()
+    return is_link or (found is not None and not is_own)
 
 
 def entries(place: Location) -> dict[str, bool]:
@@ -235,7 +236,8 @@ def _own(place: Location) -> set[str]:
         own = {FINISHED}
     record = read_record(place)
     files = set(record.files if record is not None else ())
-    return own | {WORK, LOCK} | (files & {ARCHIVES} if place.is_remote else files)
+    own |= {LOCK, *([WORK] if is_own_work(place / WORK) else [])}
+    return own | (files & {ARCHIVES} if place.is_remote else files)
 
 
 def _move_foreign(
@@ -284,7 +286,7 @@ def _move_files(place: Location) -> None:
 
 def _delete_files(new: Location) -> None:
     """Delete what cdxmill has written to `new`, without which no run can continue, last."""
-    (new / WORK).remove_tree()
+    remove_work(new / WORK)
     found = new.entries().keys()
     own = {ARCHIVES, *cluster_files(())} & found | {name for name in found if NUMBERED.fullmatch(name)}
     for names in (found & {MANIFEST}, own - {MANIFEST}, found & {_PLAN}):  # without shards, no manifest

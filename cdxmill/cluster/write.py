@@ -62,7 +62,6 @@ def read_manifest(path: Location) -> Manifest:
 
 FINISHED = ".finished.json"
 COPIED = ".published.json"
-WORK = ".work"
 BESIDE = (INDEX, SUMMARY, LOCATIONS)
 NUMBERED = re.compile(r"(?:part-(\d{5,})|cdx-(\d{5,})\.gz)")
 """The name of a part or a shard, with its number."""

@@ -180,7 +180,7 @@ def _count_to_file(
     with _counted(archives, options, failures) as (counted, lists):
         if failures.count and not counted.counted:
             raise InputError(path, "was not written, because nothing was counted")
-        with output.write_atomic() as file:
+        with output.write_named() as file:
             lines = write_lines(lists, file, path)
     return CountSummary(options.what, len(archives), lines, counted)
 

@@ -96,7 +96,7 @@ def build_tree(options: TreeBuilding, failures: Failures) -> TreeSummary:
 
 
 def _write(writer: TreeWriter, work: _Work, place: Location) -> TreeSummary:
-    with place.write_atomic() as file:
+    with place.write_named() as file:
         size = writer.finish(file, list(work.archives))
     archives = len(work.archives)
     return TreeSummary(writer.items, archives, writer.blocks, writer.index_blocks, writer.levels + 1, size)

@@ -95,7 +95,7 @@ def train_dictionary(archives: Sequence[Input], options: Training, failures: Fai
         found = _statistics(archives, sample, trained, total, options)
         own = {"id": trained.number, "size": trained.size, "sha256": hashlib.sha256(dictionary).hexdigest()}
         file.write(json.dumps({**own, **found}, indent=1).encode())
-    with place.write_atomic() as file:
+    with place.write_named() as file:
         file.write(dictionary)
     return trained
 

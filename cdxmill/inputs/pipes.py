@@ -20,6 +20,7 @@ from cdxmill.messages import human_bytes
 from cdxmill.running.failures import Failures
 from cdxmill.storage.local import stopping
 from cdxmill.storage.location import Location, locate
+from cdxmill.storage.own import create_own
 from cdxmill.storage.scratch import temporary_directory
 
 STDIN = "-"
@@ -90,7 +91,7 @@ def _copy(named: str, path: Path) -> Path:
         data = read(_CHUNK)
         if data.startswith(GZIP_MAGIC):
             path = path.with_name(f"{path.name}.gz")
-        with stopping(path), path.open("wb") as copy:
+        with stopping(path), create_own(path) as copy:
             while data:
                 copy.write(data)
                 data = read(_CHUNK)

@@ -109,7 +109,8 @@ class ZipNumClusterJob(StreamJob[ZipnumJobOptions]):
         place = Path(locate(directory).local).absolute() / f"{_RUN}{os.getpid()}"
         with stopping(place):
             for left in place.parent.glob(f"{_RUN}*"):
-                shutil.rmtree(left)
+                if left.name.removeprefix(_RUN).isdecimal() and not left.is_symlink():
+                    shutil.rmtree(left)
             place.mkdir()
         work = [{"paths": [source.path for source in group]} for group in group_sources(inventory.sources)]
         # mrjob's own output must not go to the cluster: it has files named part-* as well

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
@@ -34,8 +35,9 @@ from cdxmill.messages import count
 from cdxmill.outputs.names import identity
 from cdxmill.running.failures import Failure
 from cdxmill.storage.interface import Entry
-from cdxmill.storage.local import append_rows, make_directory, stopping, write_atomic
+from cdxmill.storage.local import make_directory, stopping, write_atomic
 from cdxmill.storage.location import Location, PathOrUrl, locate
+from cdxmill.storage.own import append_rows, foreign, open_own, read_own
 from cdxmill.storage.reading import first_bytes, sha256_of
 
 _LONGEST = 1000, 100
@@ -131,8 +133,8 @@ class OutputRecord:
         self._touched: list[OutputRow] = []
         data = b""
         if directory is not None:
-            with stopping(directory / OUTPUTS), suppress(FileNotFoundError):
-                data = (directory / OUTPUTS).read_bytes()
+            with stopping(directory / OUTPUTS):
+                data = read_own(directory / OUTPUTS)
         for line in data.split(b"\n"):
             if row := _row_of(parse_row(line)):  # a killed run may have left half a row
                 self._rows[row.output].append(row)
@@ -242,9 +244,32 @@ def list_in(directory: Path, failures: Sequence[Failure]) -> None:
     append_rows(directory / FAILURES, map(_row, failures))
 
 
+def check_own_records(directory: Path) -> None:
+    """Raise UsageError if a file with the name of a record in a local directory is somebody else's."""
+    check_failure_list(Location(str(directory / FAILURES)))
+    path = directory / OUTPUTS
+    *rows, last = _head(Location(str(path))).split(b"\n")
+    is_cut = not rows and (not last or b"\t" in last)
+    if not (is_cut or any(_row_of(parse_row(one)) for one in rows)):
+        raise foreign(path)
+
+
+def _head(file: Location) -> bytes:
+    """The first bytes of a file, b"" if it is missing. Raises UsageError if it is a link on a disk; StoppedError."""
+    if file.is_remote:
+        return first_bytes(file, _HEAD)
+    with stopping(Path(file.local)), suppress(FileNotFoundError, NotADirectoryError):
+        handle = open_own(Path(file.local), os.O_RDONLY)
+        try:
+            return os.pread(handle, _HEAD, 0)
+        finally:
+            os.close(handle)
+    return b""
+
+
 def check_failure_list(file: Location) -> None:
     """Raise UsageError if a file with the name of a list of failures is somebody else's. A killed run's row may be cut."""
-    *rows, last = first_bytes(file, _HEAD).split(b"\n")
+    *rows, last = _head(file).split(b"\n")
     is_own = all(len(row := parse_row(one)) == _COLUMNS and not row[1].strip("0123456789") for one in rows)
     path, *cut = last.split(b"\t")
     is_cut = bool(cut) and not cut[0].strip(b"0123456789")
@@ -280,10 +305,17 @@ def forgetting(directory: Path | None, handled: Set[str]) -> Iterator[None]:
 
 
 def _end_last_row(path: Path) -> None:
-    """Add the LF that the last row of a killed run may lack, so that the next row starts on its own line."""
-    with stopping(path), suppress(FileNotFoundError), path.open("rb+") as file:
-        if file.seek(0, os.SEEK_END) and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
-            file.write(b"\n")
+    """Add the LF that the last row of a killed run may lack, so that the next row starts on its own line.
+
+    A file with a second name, such as one of `cp -al`, is written again: appended rows are for one name only.
+    """
+    with stopping(path), suppress(FileNotFoundError), os.fdopen(open_own(path, os.O_RDONLY), "rb") as old:
+        size, is_shared = os.fstat(old.fileno()).st_size, os.fstat(old.fileno()).st_nlink > 1
+        is_cut = bool(size) and os.pread(old.fileno(), 1, size - 1) != b"\n"
+        if is_cut or is_shared:
+            with write_atomic(path) as file:
+                shutil.copyfileobj(old, file)
+                file.write(b"\n" if is_cut else b"")
 
 
 def _forget(directory: Path, size: int, handled: Set[str]) -> None:

@@ -1,7 +1,8 @@
 """A lock on an output directory: one run writes to it at a time. DIRECTORY/.lock says who, and since when.
 
 On a disk, the lock is `flock` on this file, which is deleted at the end of the run. If it exists and nobody holds it, the
-earlier run was killed. Then its temporary files are deleted, as they are when a run ends with an error.
+earlier run was killed. Then its temporary files are deleted, as they are when a run ends with an error. A `.lock` that is
+not cdxmill's is neither changed nor deleted: cdxmill knows its own by the content, or an empty one by its mode.
 
 At a URL, the file is the lock. It is created only if it does not exist: by a conditional PUT on S3, by a rename that
 replaces nothing on HDFS. The run renews it from time to time (`renew_held`), and checks that it is its own before an output
@@ -25,6 +26,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_IXUSR
 from threading import get_ident
 from typing import Any, NamedTuple
 
@@ -33,6 +35,7 @@ from cdxmill.messages import say
 from cdxmill.running.progress import WITH_EACH_TICK
 from cdxmill.storage.local import OWN_TEMPORARY, make_directory, stopping
 from cdxmill.storage.location import Location, PathOrUrl, locate
+from cdxmill.storage.own import foreign, open_own
 from cdxmill.storage.patience import stops
 
 LOCK = ".lock"
@@ -41,6 +44,9 @@ RENEWED = 300.0
 _STALE = 3600.0
 """Seconds. A file of the largest size is uploaded in less."""
 _SCRATCH = re.compile(r"\.scratch-[a-z0-9_]{8}")
+_OWN = re.compile(rb"process \d+ on \S* since ")
+_MODE = 0o766
+"""A lock is executable, although it is no program: so an empty one is known if a run was killed before it wrote to it."""
 _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 """What `flock` reports if the file system does not support it."""
 _COMMAND_SHOWN = 300
@@ -137,9 +143,11 @@ def _locked(path: Path, directory: Path, note: Callable[[str], None]) -> tuple[i
     """The open and locked file, and whether it existed. Its holder may delete it between opening and locking."""
     while True:
         was_there = path.exists()
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        handle = _open(path, directory, note)
         try:
             _flock(handle, directory, note)
+            if not _is_own(handle):
+                raise foreign(path)
             if _is_at(path, handle):
                 return handle, was_there
         except BaseException:
@@ -148,11 +156,34 @@ def _locked(path: Path, directory: Path, note: Callable[[str], None]) -> tuple[i
         os.close(handle)
 
 
+def _open(path: Path, directory: Path, note: Callable[[str], None]) -> int:
+    """Open the file. Raises UsageError if it is another user's: the message says whether its run has ended."""
+    try:
+        return open_own(path, os.O_RDWR | os.O_CREAT, _MODE)
+    except PermissionError:
+        with suppress(OSError):
+            handle = open_own(path, os.O_RDONLY)
+            try:
+                _flock(handle, directory, note)
+                user = os.fstat(handle).st_uid
+            finally:
+                os.close(handle)
+            hint = f"was left by a run of another user (ID {user}); let this user run it again, or delete it"
+            raise UsageError(f"{path}: {hint}") from None
+        raise
+
+
+def _is_own(handle: int) -> bool:
+    start = os.pread(handle, _COMMAND_SHOWN, 0)
+    return bool(_OWN.match(start) if start else os.fstat(handle).st_mode & S_IXUSR)
+
+
 def _flock(handle: int, directory: Path, note: Callable[[str], None]) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        who = os.pread(handle, 4096, 0).decode("utf-8", "backslashreplace").strip()
+        found = os.pread(handle, 4096, 0)
+        who = found.decode("utf-8", "backslashreplace").strip() if _OWN.match(found) else ""
         raise UsageError(
             f"{directory}: another run writes to this directory{who and ' ('}{who}{who and ')'};"
             " wait until it ends, or choose another directory"
@@ -167,7 +198,7 @@ def _flock(handle: int, directory: Path, note: Callable[[str], None]) -> None:
 
 def _is_at(path: Path, handle: int) -> bool:
     try:
-        return os.path.samestat(path.stat(), os.fstat(handle))
+        return os.path.samestat(path.lstat(), os.fstat(handle))
     except FileNotFoundError:
         return False
 

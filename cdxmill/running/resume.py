@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -12,8 +13,41 @@ from cdxmill.errors import InputError
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.storage import local
-from cdxmill.storage.location import PathOrUrl, locate
+from cdxmill.storage.local import OWN_TEMPORARY
+from cdxmill.storage.location import Location, PathOrUrl, locate
+from cdxmill.storage.own import foreign
 from cdxmill.storage.scratch import Scratch
+
+WORK = ".work"
+"""The name of the work directory of a run, in the directory of its output."""
+_JOB = "job.json"
+_MARKS = frozenset({_JOB, "shards.json"})
+"""Files of which a work directory has one, unless it is empty."""
+
+
+def is_own_work(work: Location) -> bool:
+    """Whether a work directory is cdxmill's own: one of somebody else is never used or deleted. Raises InputError."""
+    if work.is_remote:
+        return True
+    path = Path(work.local)
+    names = {name for name in work.entries() if not OWN_TEMPORARY.fullmatch(name)}
+    return path.is_dir() and not path.is_symlink() and (not names or bool(names & _MARKS))
+
+
+def check_work(work: Location) -> None:
+    """Raise UsageError if somebody else's file or directory has the name of a work directory."""
+    if not is_own_work(work) and os.path.lexists(work.local):
+        raise foreign(Path(work.local))
+
+
+def remove_work(work: Location) -> None:
+    """Delete a work directory, if it is cdxmill's own: what shows that goes last. Raises StoppedError."""
+    if work.is_remote:
+        work.remove_tree()
+    elif is_own_work(work):
+        for name in sorted(os.listdir(work.local), key=lambda name: (name in _MARKS, name)):  # noqa: PTH208
+            (work / name).remove_tree()
+        work.remove()
 
 
 class Numbered(Protocol):
@@ -50,6 +84,7 @@ class WorkDirectory:
 
     def __init__(self, directory: PathOrUrl, job: str, clear: Callable[[], object] = lambda: None) -> None:
         self._place = locate(directory)
+        check_work(self._place)
         job = job if self._place.is_remote else f"{job} {_boot()}"
         if self.load("job") != job:
             clear()
@@ -62,8 +97,8 @@ class WorkDirectory:
         return Scratch(Path(self._place.local))
 
     def remove(self) -> None:
-        """Delete it."""
-        self._place.remove_tree() if self._place.is_remote else self.scratch.remove()
+        """Delete it. Raises StoppedError."""
+        remove_work(self._place)
 
     def load(self, name: str) -> Any:
         """The saved result of that name, or None."""

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cdxmill.cluster.write import WORK
 from cdxmill.commands.clusters.zipnum import Made, ZipnumOptions
 from cdxmill.commands.per_archive.index import IndexTask
 from cdxmill.errors import InputError, StoppedError
@@ -22,6 +21,7 @@ from cdxmill.formats.clusters.zipnum import part_of
 from cdxmill.inputs.cdx_files import Inventory
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import sweep
+from cdxmill.running.resume import WORK
 from cdxmill.spark.engine import Engine, Shuffle
 from cdxmill.spark.tasks import (
     ShardWork,

@@ -184,7 +184,7 @@ def _write_points(points: Sequence[bytes], path: str) -> None:
     if path.lower().endswith(_SPLITS):
         write_splits(points, f"{path[:-4]}.txt")
         return
-    with locate(path).write_atomic() as file:
+    with locate(path).write_named() as file:
         file.write(format_boundaries(points))
 
 

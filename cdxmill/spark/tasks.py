@@ -18,17 +18,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.cluster.write import WORK, write_shard_files
+from cdxmill.cluster.write import write_shard_files
 from cdxmill.commands.per_archive.index import IndexedArchive, IndexTask, index_one
 from cdxmill.errors import StoppedError
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import Compressor
 from cdxmill.inputs.cdx_files import CdxSource
 from cdxmill.running.failures import Failure
+from cdxmill.running.resume import WORK
 from cdxmill.stages.lines.merge_lines import merge_blocks
 from cdxmill.stages.lines.sort_lines import Run, Slice, cut_run
 from cdxmill.storage.local import stopping
 from cdxmill.storage.location import join, locate
+from cdxmill.storage.own import create_own
 from cdxmill.storage.scratch import Scratch, temporary_directory
 from cdxmill.tasks.sorting import SortTask, sort_group
 
@@ -148,7 +150,8 @@ def _receive(directory: Path, number: int, points: list[bytes], parts: Iterator[
                 end = int(data)
                 slices[name] = Slice(Run(name, 0, 0, 0, 0, end, source), position, end, *bounds)
                 continue
-            with (directory / name).open("r+b" if name in sizes else "wb") as file:
+            path = directory / name
+            with path.open("r+b") if name in sizes else create_own(path) as file:
                 file.seek(position)
                 file.write(data)
             sizes[name] = max(sizes.get(name, 0), position + len(data))

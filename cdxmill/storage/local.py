@@ -15,7 +15,6 @@ from stat import S_ISDIR, S_ISREG
 from typing import IO
 
 from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
-from cdxmill.formats.own_records import format_row
 from cdxmill.messages import write_advice
 from cdxmill.storage.interface import Entry
 
@@ -82,23 +81,23 @@ def _input_error(path: str, error: OSError) -> InputError:
 
 
 @contextmanager
-def write_atomic(path: str | Path, *, sync_file: bool = True, sync_name: bool = True) -> Iterator[IO[bytes]]:
+def write_atomic(
+    path: str | Path, *, sync_file: bool = True, sync_name: bool = True, mode: int = 0o666
+) -> Iterator[IO[bytes]]:
     """Write a file that gets its name only when it is complete. Its directory is created.
 
     At the end the file is on the disk, and so is its name. Without `sync_name` call `sync_directories` later. Without
-    `sync_file` the file may be empty after a power cut. A device or pipe is written directly.
-    Raises StoppedError if the file cannot be written.
+    `sync_file` the file may be empty after a power cut. `mode` is as that of `open`, with the umask. A link with this name
+    is replaced, and not followed. Raises StoppedError if the file cannot be written, or if a device or pipe has its name.
     """
     path = Path(path)
-    if _is_stream(path):
-        with stopping(path), path.open("wb") as file:
-            yield file
-        return
     temporary = path.with_name(temporary_name(path.name))
     with stopping(path):
+        if _is_stream(path):
+            raise StoppedError(f"{path}: is a device or a pipe; move it away, or choose another output")
         create_directory(path.parent)
         try:
-            with temporary.open("wb") as file:
+            with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
                 yield file
                 file.flush()
                 if sync_file:
@@ -110,6 +109,17 @@ def write_atomic(path: str | Path, *, sync_file: bool = True, sync_name: bool = 
             with contextlib.suppress(OSError):
                 temporary.unlink()
             raise
+
+
+@contextmanager
+def write_named(path: str) -> Iterator[IO[bytes]]:
+    """Write a file that the user named: as `write_atomic` does, but a device or pipe directly. Raises StoppedError."""
+    if not _is_stream(Path(path)):
+        with write_atomic(path) as file:
+            yield file
+        return
+    with stopping(Path(path)), Path(path).open("wb") as file:
+        yield file
 
 
 def create_directory(directory: Path) -> None:
@@ -269,20 +279,3 @@ def exchange(one: str, other: str) -> bool:
         return False
     with stopping(Path(other)):
         raise OSError(number, os.strerror(number), other)
-
-
-def append_rows(path: Path, rows: Iterable[list[str]]) -> None:
-    """Append tab-separated rows in one write, and wait until they are on the disk. Raises StoppedError."""
-    data = b"".join(map(format_row, rows))
-    if not data:
-        return
-    with stopping(path), path.open("ab", buffering=0) as file:
-        is_new = not file.tell()
-        written = file.write(data)
-        if written < len(data):  # the disk is full
-            if os.fstat(file.fileno()).st_size == file.tell():  # no other process has appended since
-                file.truncate(file.tell() - written)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        os.fsync(file.fileno())
-        if is_new:
-            sync_directory(path.parent)

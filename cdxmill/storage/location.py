@@ -188,6 +188,10 @@ class Location:
             return local.write_atomic(name, sync_name=sync_name)
         return storage.write_atomic(name, stamp)
 
+    def write_named(self) -> AbstractContextManager[IO[bytes]]:
+        """Write the file that the user named as the output: as `write_atomic` does, but a device or pipe directly."""
+        return self.write_atomic() if self.is_remote else local.write_named(self.local)
+
     def stamped(self) -> tuple[Entry | None, str]:
         """What `status` gives, and the stamp: up to 2000 printable ASCII characters, which appear with the file's content.
 

@@ -12,9 +12,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from cdxmill.errors import StoppedError
+from cdxmill.errors import StoppedError, UsageError
 from cdxmill.storage.local import create_directory, stopping
 from cdxmill.storage.location import locate
+from cdxmill.storage.own import create_own, open_own
 
 _PREFIX = "cdxmill-run-"
 _LOCK = ".lock"
@@ -59,11 +60,11 @@ def _sweep(base: str) -> None:
 
 
 def _delete_if_dead(entry: os.DirEntry[str]) -> None:
-    with suppress(OSError):
+    with suppress(OSError, UsageError):
         if entry.stat(follow_symlinks=False).st_uid != os.getuid():
             return
         # without this file, the directory was made a moment ago
-        handle = os.open(f"{entry.path}/{_LOCK}", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        handle = open_own(Path(entry.path, _LOCK), os.O_RDWR)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(entry.path, ignore_errors=True)
@@ -83,7 +84,7 @@ class Scratch:
         path = self.directory / name
         with stopping(path):
             self.directory.mkdir(parents=True, exist_ok=True)
-            with path.open("wb") as file:
+            with create_own(path) as file:
                 yield file
 
     def reader(self, name: str) -> Callable[[int, int], bytes]:

@@ -11,7 +11,7 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.jobs.seqfileutils import main as convert
-from cdxmill.storage.local import write_atomic
+from cdxmill.storage.local import write_named
 
 LINES = b"".join(b"com,a)/%03d 2020 {}\n" % number for number in range(100))
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,14 +101,14 @@ def test_a_pipe_is_written_and_stays(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
-    with write_atomic(pipe) as file:
+    with write_named(str(pipe)) as file:
         file.write(b"text")
     assert reader.communicate()[0] == b"text"
     assert pipe.is_fifo()
 
 
 def test_standard_output_is_written(tmp_path: Path) -> None:
-    code = "from cdxmill.storage.local import write_atomic\nwith write_atomic('/dev/stdout') as f: f.write(b'text')"
+    code = "from cdxmill.storage.local import write_named\nwith write_named('/dev/stdout') as f: f.write(b'text')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert done.stdout == b"text"
     with (tmp_path / "out").open("wb") as out:

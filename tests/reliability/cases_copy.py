@@ -62,7 +62,8 @@ def _full_disk(out: Path) -> Iterator[None]:
 def _killed_run(out: Path) -> Iterator[None]:
     """What a killed run leaves: its lock, an unfinished file, and the work of a unit."""
     (out / ".work").mkdir(parents=True)
-    (out / ".lock").write_bytes(b"process 1\n")
+    (out / ".lock").write_bytes(b"process 1 on host since 2024-01-01 00:00:00 UTC: cdxmill copy\n")
+    (out / ".work/job.json").write_text("0")
     (out / ".out-00000.warc.gz.1-0123abcd.tmp").write_bytes(RECORDS[0])
     (out / ".work/unit-000000.warc").write_bytes(RECORDS[0][:100])
     yield

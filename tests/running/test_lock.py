@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -109,9 +110,53 @@ def test_without_locks_in_the_file_system_the_run_continues_with_a_note(
 
 
 def test_a_lock_that_cannot_be_written_stops_the_run(tmp_path: Path) -> None:
-    (tmp_path / LOCK).mkdir()
-    with pytest.raises(StoppedError):
-        hold(tmp_path).__enter__()
+    with pytest.raises(StoppedError, match="cannot be written"):
+        hold(tmp_path / ("x" * 255) / ("y" * 300)).__enter__()
+
+
+PLANTED: dict[str, Callable[[Path, Path], object]] = {
+    "a symbolic link": lambda lock, mine: lock.symlink_to(mine),
+    "a symbolic link ": lambda lock, mine: lock.symlink_to("nothing"),
+    "a file of somebody else": lambda lock, mine: lock.write_text("mine"),
+    "a file of somebody else ": lambda lock, mine: lock.touch(),
+    "a file of somebody else  ": lambda lock, mine: lock.hardlink_to(mine),
+    "a directory": lambda lock, mine: lock.mkdir(),
+    "a pipe or device": lambda lock, mine: os.mkfifo(lock),
+}
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_a_lock_that_is_not_ours_stays_as_it_is(what: str, tmp_path: Path) -> None:
+    mine, directory = tmp_path / "mine", tmp_path / "o"
+    mine.write_text("process 17 on host since ever: my notes")
+    directory.mkdir()
+    PLANTED[what](directory / LOCK, mine)
+    before = (directory / LOCK).lstat()
+    with pytest.raises(
+        UsageError, match=f"/.lock: is {what.strip()}, and cdxmill needs this name; move it away"
+    ):
+        hold(directory).__enter__()
+    after = (directory / LOCK).lstat()
+    assert (after.st_ino, after.st_size, after.st_mtime_ns) == (
+        before.st_ino,
+        before.st_size,
+        before.st_mtime_ns,
+    )
+    assert mine.read_text() == "process 17 on host since ever: my notes"
+
+
+@pytest.mark.parametrize("text", [b"", b"process 17 on host since 2024-01-01 00:00:00 UTC: cdxmill index"])
+def test_the_lock_of_a_killed_run_is_known_also_when_it_is_empty(text: bytes, tmp_path: Path) -> None:
+    lock = tmp_path / LOCK
+    lock.write_bytes(text)
+    lock.chmod(0o644 if text else 0o744)
+    with hold(tmp_path) as was_killed:
+        assert was_killed
+        assert lock.stat().st_mode & 0o100 or text
+    assert not lock.exists()
+    with hold(tmp_path):
+        os.truncate(lock, 0)
+        assert lock.stat().st_mode & 0o100
 
 
 def test_only_our_own_names_are_swept(tmp_path: Path) -> None:

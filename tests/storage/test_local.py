@@ -14,6 +14,7 @@ from cdxmill.errors import InputError, RefusedError, StoppedError
 from cdxmill.running.resume import WorkDirectory
 from cdxmill.storage import local
 from cdxmill.storage.location import locate
+from cdxmill.storage.own import append_rows
 
 
 @pytest.fixture
@@ -83,9 +84,9 @@ def test_what_cannot_exist_is_absent(name: str, tmp_path: Path) -> None:
 
 def test_half_a_row_is_an_error_and_does_not_stay(tmp_path: Path) -> None:
     table = tmp_path / "failures.tsv"
-    local.append_rows(table, [["a", "b"]])
+    append_rows(table, [["a", "b"]])
     code = (
-        "import resource, signal, sys; from pathlib import Path; from cdxmill.storage.local import append_rows\n"
+        "import resource, signal, sys; from pathlib import Path; from cdxmill.storage.own import append_rows\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (8, 8))\n"
         "append_rows(Path(sys.argv[1]), [['c' * 100]])"

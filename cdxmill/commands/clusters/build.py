@@ -32,6 +32,7 @@ from cdxmill.outputs.record import link_outputs
 from cdxmill.running.failures import Failures
 from cdxmill.running.resume import fingerprint
 from cdxmill.storage.location import Location, PathOrUrl, join, locate
+from cdxmill.storage.own import own_directory
 
 CDX_DIRECTORY = "cdx"
 
@@ -110,6 +111,8 @@ def _index(
     names: Mapping[Input, str], output: Output, options: IndexOptions, failures: Failures
 ) -> IndexSummary:
     """Index what is missing in the directory of indexes. Those of the cluster that is replaced get a second name there."""
+    if (indexes := _indexes(output).directory) is not None:
+        own_directory(indexes)
     if output.work != output.place and not output.place.is_remote:
         cdx, old = (Path(place.local, CDX_DIRECTORY) for place in (output.work, output.place))
         kept = up_to_date(names, old, options.settings())

@@ -19,7 +19,6 @@ from cdxmill.cluster.find import local_directory
 from cdxmill.cluster.output import Output, open_output
 from cdxmill.cluster.split_files import read_splits
 from cdxmill.cluster.write import (
-    WORK,
     RunRecord,
     ShardTask,
     is_shard_whole,
@@ -38,7 +37,7 @@ from cdxmill.messages import count, human_bytes
 from cdxmill.options.clusters import ClusterOptions, ClusterOutput
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.progress import Progress
-from cdxmill.running.resume import WorkDirectory, fingerprint
+from cdxmill.running.resume import WORK, WorkDirectory, fingerprint
 from cdxmill.stages.lines.cdx_text import name_of
 from cdxmill.stages.lines.pick_splits import Sample, merge_samples
 from cdxmill.stages.lines.sort_lines import Run, cut_runs

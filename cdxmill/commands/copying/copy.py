@@ -44,12 +44,11 @@ from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.lock import hold, renew_held
 from cdxmill.running.processes import RateLimit, run_tasks
 from cdxmill.running.progress import Progress
-from cdxmill.running.resume import WorkDirectory, fingerprint
+from cdxmill.running.resume import WORK, WorkDirectory, fingerprint
 from cdxmill.search.sources import state_of
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.scratch import temporary_directory
 
-WORK = ".work"
 ORIGINALS = "originals.rows"
 _RUNS = ".runs"
 """The ending of the file with the runs of a plan."""
@@ -99,7 +98,7 @@ def copy(asked: Asked, target: PathOrUrl, options: Copying, failures: Failures) 
             plan = _plan(asked, work, finished)
             _check_related(place, options, plan)
         except (InputError, UsageError):
-            work.scratch.remove()
+            work.remove()
             raise
         for path, reason in plan["invalid"]:
             failures.add(path, None, reason)
@@ -108,7 +107,7 @@ def copy(asked: Asked, target: PathOrUrl, options: Copying, failures: Failures) 
         summary = _CopyRun(asked, options, work, finished, failures).copy(plan)
         failures.close_listed()
         _list_failures(place / FAILURES, failures)
-        work.scratch.remove()
+        work.remove()
     return summary
 
 
@@ -127,7 +126,7 @@ def _work_directory(target: Location) -> Iterator[Path]:
         yield target.directory / WORK
         return
     with temporary_directory() as directory:
-        yield Path(directory)
+        yield Path(directory) / WORK
 
 
 def _check_related(target: Location, options: Copying, plan: dict[str, Any]) -> None:

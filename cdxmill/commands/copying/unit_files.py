@@ -18,6 +18,7 @@ from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.make_captures import make_captures
 from cdxmill.stages.records.write_record import NewMember
 from cdxmill.storage.local import stopping
+from cdxmill.storage.own import create_own
 
 WARC, ARC = "warc", "arc"
 """The kinds of files that a copy consists of."""
@@ -180,5 +181,5 @@ class UnitFiles:
         path = unit_file(self._directory, self._number, kind)
         with stopping(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._open[kind] = path.open("wb")
+            self._open[kind] = create_own(path)
         return self._open[kind]

@@ -214,7 +214,7 @@ def index_to_file(
     with _index_together(archives, options, failures) as (summary, lists):
         if failures.count and not summary.captures:
             raise InputError(output.text, "was not written, because no archive gave a line")
-        with output.write_atomic() as file:
+        with output.write_named() as file:
             write_lines(lists, file, output.name)
     return summary
 

@@ -16,7 +16,6 @@ from typing import IO, NamedTuple, TypeVar, cast
 
 from cdxmill.capture import Damage, Note
 from cdxmill.errors import InputError, StoppedError
-from cdxmill.formats.own_records import FAILURES
 from cdxmill.inputs.named import Input, check_archives
 from cdxmill.messages import say
 from cdxmill.outputs.existing import OutputSettings, PlannedOutputs, Rule, plan_outputs
@@ -25,7 +24,7 @@ from cdxmill.outputs.record import (
     OutputRow,
     Summed,
     append_made,
-    check_failure_list,
+    check_own_records,
     failures_beside,
     forgetting,
     list_beside,
@@ -220,7 +219,7 @@ def checked_place(names: Mapping[Input, str], target: PathOrUrl) -> Location:
     place = locate(target)
     place.check_writable()
     if place.directory is not None:
-        check_failure_list(Location(str(place.directory / FAILURES)))
+        check_own_records(place.directory)
     check_inputs_stay(outputs_in(place, names).values(), [archive.location for archive in names])
     return place
 

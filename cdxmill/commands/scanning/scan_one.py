@@ -25,6 +25,7 @@ from cdxmill.stages.records.read_contents import Content, Refusals, choose_at, c
 from cdxmill.stages.scan.fields import CallError, Row
 from cdxmill.stages.scan.plan import Measured
 from cdxmill.stages.window import ReadAt
+from cdxmill.storage.local import OWN_TEMPORARY
 from cdxmill.storage.location import Location
 from cdxmill.storage.scratch import Scratch
 
@@ -258,5 +259,5 @@ def remove_parts(output: Location) -> None:
     start = os.fsencode(f".{path.name}.")
     if path.parent.is_dir():
         for found in path.parent.iterdir():
-            if os.fsencode(found.name).startswith(start) and found.name.endswith(".tmp"):
+            if os.fsencode(found.name).startswith(start) and OWN_TEMPORARY.fullmatch(found.name):
                 found.unlink(missing_ok=True)

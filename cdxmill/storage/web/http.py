@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
+from typing import IO
 
 from urllib3 import BaseHTTPResponse
 
@@ -19,6 +20,7 @@ from cdxmill.storage import hosts
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import stopping
 from cdxmill.storage.optional import optional
+from cdxmill.storage.own import open_own
 from cdxmill.storage.patience import Tries, TryAgain, persistently
 from cdxmill.storage.web.connections import give_back, pieces_of
 from cdxmill.storage.web.http_file import HttpFile, range_of
@@ -58,13 +60,13 @@ def open_once(url: str, directory: Path) -> Iterator[Callable[[int, int], bytes]
     path = shared_path(url, directory)
     with stopping(path):
         directory.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = open_own(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         while not _is_complete(handle):
             with suppress(BlockingIOError):  # another process downloads it
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if not os.fstat(handle).st_mode & _COMPLETE:
-                    _download(url, path)
+                    _download(url, path, handle)
                     os.fchmod(handle, 0o600 | _COMPLETE)
         yield lambda offset, size: os.pread(handle, size, offset)
     finally:
@@ -80,12 +82,19 @@ def _is_complete(handle: int) -> bool:
     return bool(os.fstat(handle).st_mode & _COMPLETE)
 
 
-def _download(url: str, path: Path) -> None:
+def _download(url: str, path: Path, target: int) -> None:
     if hosts.is_first(host := hosts.host_of(url), hosts.WHOLE):
         note(f"{host}: does not support ranges, so whole archives are downloaded")
     file = HttpFile(url)
-    with closing(_Whole(file, file.first_answer(), path)) as whole:
+    with closing(_Whole(file, file.first_answer(), target, path)) as whole:
         whole.read_at(1 << 62, 1)
+
+
+def _open_spool(target: int | None) -> IO[bytes]:
+    if target is None:
+        return tempfile.TemporaryFile()
+    os.ftruncate(target, 0)  # a download that failed
+    return os.fdopen(os.dup(target), "w+b")
 
 
 def status(url: str) -> Entry | None:
@@ -124,17 +133,19 @@ class _Whole:
     Threads may share it. They read one after the other.
     """
 
-    def __init__(self, file: HttpFile, answer: BaseHTTPResponse, path: Path | None = None) -> None:
-        """`path` is that of a file to be written in place of a temporary one."""
+    def __init__(
+        self, file: HttpFile, answer: BaseHTTPResponse, target: int | None = None, place: Path = _SPOOL
+    ) -> None:
+        """`target` is an open file, at `place`, to be written in place of a temporary one."""
         self._file = file
         self._answer: BaseHTTPResponse | None = answer
         self._coming = self._content(answer, 0)
         self._have, self._ended, self._end = 0, False, -1
         self._lock = Lock()
-        self._place = path or _SPOOL
+        self._place = place
         try:
             with stopping(self._place):
-                self._spool = tempfile.TemporaryFile() if path is None else path.open("w+b")  # noqa: SIM115 - closed by close()
+                self._spool = _open_spool(target)
         except BaseException:
             answer.close()
             raise
