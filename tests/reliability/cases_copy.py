@@ -72,7 +72,8 @@ def _killed_run(out: Path) -> Iterator[None]:
 @contextmanager
 def _second_run(out: Path) -> Iterator[None]:
     out.mkdir()
-    with (out / ".lock").open("w") as file:
+    (out / ".lock").touch(0o766)
+    with (out / ".lock").open("r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
