@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import field
@@ -14,7 +15,9 @@ from cdxmill.api.results import CapturedRecord, CopyResult, result_of
 from cdxmill.capture import Record
 from cdxmill.cluster.archive_index import archives_of
 from cdxmill.commands.get import (
+    FoundCapture,
     RecordRange,
+    capture_and_payload,
     capture_with_payload,
     errors_reported,
     fetch_capture,
@@ -24,7 +27,7 @@ from cdxmill.commands.get import (
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.inputs.archive_store import ArchiveStore
-from cdxmill.options.option import AnyPath, optional_path, text_list
+from cdxmill.options.option import AnyPath, Options, optional_path, text_list
 from cdxmill.options.queries import Query, Question
 from cdxmill.options.records import Copying, Getting
 from cdxmill.running.failures import Failures
@@ -63,6 +66,14 @@ class GetCall(Getting):
     """The parameters of `get`."""
 
     form: Literal["record", "headers", "payload"] = field(default="record", init=False)
+    decode: bool = field(default=True)
+
+
+class ClusterGetCall(Options):
+    """The parameters of `Cluster.get`."""
+
+    url: str = field(kw_only=False)
+    timestamp: str | None = field(default=None, kw_only=False)
     decode: bool = field(default=True)
 
 
@@ -134,14 +145,21 @@ def _answers(cluster: str, urls: Iterable[str], query: Query) -> Iterator[Answer
 
 
 class Cluster:
-    """A ZipNum cluster that is opened once and asked many questions. Use it in a `with` statement.
+    """A ZipNum cluster or CDX file that is opened once and asked many questions. Use it in a `with` statement.
 
-    Raises UsageError if there is no cluster, InputError if it cannot be read or is corrupt.
+    `archives` is where `get` finds the archives that the cluster names: see the function `get`. Raises UsageError if there
+    is no cluster, InputError if it cannot be read or is corrupt.
     """
 
-    def __init__(self, cluster: AnyPath, shard_index_loc: tuple[str, str] | None = None) -> None:
-        self._path = os.fspath(cluster)
+    def __init__(
+        self,
+        cluster: AnyPath,
+        shard_index_loc: tuple[str, str] | None = None,
+        archives: AnyPath | None = None,
+    ) -> None:
+        self._path, self._archives = os.fspath(cluster), optional_path(archives)
         self._files = ExitStack()
+        self._own = threading.local()
         self._reader: BlockSource | None = self._files.enter_context(
             open_searched(self._path, shard_index_loc)
         ).reader
@@ -177,6 +195,30 @@ class Cluster:
         query = PreparedQuery(query_of(asked))
         return query.count(self._open(), query.keys(asked.url))
 
+    @method_takes(ClusterGetCall)
+    def get(self, asked: ClusterGetCall) -> CapturedRecord:
+        """Return the capture of `url` nearest to `timestamp` (without one: the newest), as the function `get` does.
+
+        Archives stay open, too, so this is the fast way to get many records.
+        """
+        store = self._store()
+        found = fetch_capture(find_capture(self._path, asked.url, asked.timestamp, self._search), store)
+        return _captured(found, capture_with_payload(self._path, found, store, self._search), asked.decode)
+
+    def _store(self) -> ArchiveStore:
+        """The archives, which threads do not share."""
+        self._open()
+        store: ArchiveStore | None = getattr(self._own, "store", None)
+        if store is None:
+            store = self._own.store = archives_of(locate(self._path), self._archives).open()
+            self._files.callback(store.close)
+        return store
+
+    def _search(self, url: str, query: Query) -> Iterator[bytes]:
+        prepared = PreparedQuery(query)
+        for lines in self._answer(prepared, prepared.keys(url)):
+            yield from lines
+
     def _lines(self, asked: UrlCall) -> Iterator[list[bytes]]:
         query = PreparedQuery(query_of(asked))
         return self._answer(query, query.keys(asked.url))
@@ -203,17 +245,13 @@ def get(asked: GetCall) -> CapturedRecord:
     Raises InputError if there is no such capture or its record cannot be read, UsageError for invalid arguments.
     """
     wanted, decode = wanted_of(asked), asked.decode
-    path, place = os.fspath(asked.source), optional_path(asked.archives)
-    if wanted is not None:
-        with closing(ArchiveStore(place)) as store:
-            fetched = store.fetch_named(*wanted)
-            return _record(wanted, fetched, fetched, _names(fetched.record), decode)
-    location = find_capture(path, asked.url or "", asked.timestamp)
-    with closing(archives_of(locate(path), place).open()) as store:
-        found = fetch_capture(location, store)
-        payload = capture_with_payload(path, found, store)
-        names = found.location.url, found.location.timestamp
-        return _record(found.wanted, found.fetched, payload.fetched, names, decode)
+    with ExitStack() as files:
+        if wanted is None:
+            found, payload = capture_and_payload(asked, files, lambda text: None)
+            return _captured(found, payload or found, decode)
+        store = files.enter_context(closing(ArchiveStore(optional_path(asked.archives))))
+        fetched = store.fetch_named(*wanted)
+        return _record(wanted, fetched, fetched, _names(fetched.record), decode)
 
 
 @takes(CopyCall)
@@ -237,6 +275,11 @@ def _names(record: Record) -> tuple[str, str]:
     """The URL and the timestamp (14 digits) of a record; "" if it has none."""
     url = record.headers.get(b"warc-target-uri", b"").decode("utf-8", "replace")
     return url, (record_timestamp(record.headers, record.is_arc) or b"").decode()
+
+
+def _captured(found: FoundCapture, payload: FoundCapture, decode: bool) -> CapturedRecord:
+    names = found.location.url, found.location.timestamp
+    return _record(found.wanted, found.fetched, payload.fetched, names, decode)
 
 
 def _record(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -26,6 +27,9 @@ from cdxmill.stages.records.decode_payload import PayloadError, decode_payload
 from cdxmill.stages.records.fetch_record import FetchedRecord, NoRecord
 from cdxmill.stages.records.record_parts import record_parts
 from cdxmill.storage.location import locate
+
+Search = Callable[[str, Query], Iterator[bytes]]
+"""Looks up a URL: yields the lines of the answer."""
 
 
 class RecordRange(NamedTuple):
@@ -78,16 +82,28 @@ def _at_offset(wanted: RecordRange, asked: Getting) -> Iterator[bytes]:
 
 
 def _of_capture(asked: Getting) -> Iterator[bytes]:
-    sources = _sources(asked)
-    location, cluster, places = _found(asked, sources)
     with ExitStack() as files:
-        archives = files.enter_context(closing(places.open()))
-        found = fetch_capture(location, archives)
-        if asked.form == "payload" and sources:
-            found = _payload_in(sources, found, files)
-        elif asked.form == "payload":
-            found = capture_with_payload(cluster, found, archives)
-        yield from _contents(found.wanted, found.fetched, asked)
+        found, payload = capture_and_payload(asked, files, say, with_payload=asked.form == "payload")
+        wanted = found if payload is None else payload
+        yield from _contents(wanted.wanted, wanted.fetched, asked)
+
+
+def capture_and_payload(
+    asked: Getting, files: ExitStack, say: Callable[[str], None], *, with_payload: bool = True
+) -> tuple[FoundCapture, FoundCapture | None]:
+    """The capture of a URL and the one with its payload, which is another one for a revisit; None if that is not wanted.
+
+    They can be read until `files` are closed. `say` gets what the user should know. Raises UsageError, InputError.
+    """
+    sources = _sources(asked)
+    location, cluster, places = _found(asked, sources, say)
+    archives = files.enter_context(closing(places.open()))
+    found = fetch_capture(location, archives)
+    if not with_payload:
+        return found, None
+    if sources:
+        return found, _payload_in(sources, found, files, say)
+    return found, capture_with_payload(cluster, found, archives)
 
 
 def _sources(asked: Getting) -> Sequence[Source]:
@@ -101,13 +117,15 @@ def _sources(asked: Getting) -> Sequence[Source]:
     return sources
 
 
-def _found(asked: Getting, sources: Sequence[Source]) -> tuple[RecordLocation, str, ArchivePlaces]:
+def _found(
+    asked: Getting, sources: Sequence[Source], say: Callable[[str], None]
+) -> tuple[RecordLocation, str, ArchivePlaces]:
     """The index line of a capture, the cluster that has it, and the places of its archives."""
     cluster, url, timestamp = os.fspath(asked.source), asked.url or "", asked.timestamp
     if not sources:
         places = archives_of(locate(cluster), optional_path(asked.archives))
         return find_capture(cluster, url, timestamp), cluster, places
-    with open_several(sources, _query(timestamp), _note, with_crawl=False) as several:
+    with open_several(sources, _query(timestamp), partial(_note, say), with_crawl=False) as several:
         line = _chosen(chain.from_iterable(several.lists(url)), timestamp)
         present = several.sources
     if line is None:
@@ -119,19 +137,22 @@ def _found(asked: Getting, sources: Sequence[Source]) -> tuple[RecordLocation, s
     return location, source.cluster, source.places
 
 
-def _note(error: InputError) -> None:
+def _note(say: Callable[[str], None], error: InputError) -> None:
     """Say that a crawl has no index. Any other error is raised."""
     if not isinstance(error, AbsentError):
         raise error
     say(f"note: {error}")
 
 
-def find_capture(cluster: str, url: str, timestamp: str | None) -> RecordLocation:
+def find_capture(
+    cluster: str, url: str, timestamp: str | None, search: Search | None = None
+) -> RecordLocation:
     """The index line of the capture nearest to `timestamp`, or of the newest one. Raises InputError if there is none.
 
-    A capture whose timestamp is not a date is found only if there is no other, or if `timestamp` is `-`.
+    `search` looks up URLs in the cluster, if it is open already. A capture whose timestamp is not a date is found only if there is no other, or if `timestamp` is `-`.
     """
-    line = _chosen(lookup(cluster, url, _query(timestamp)), timestamp)
+    search = search or partial(lookup, cluster)
+    line = _chosen(search(url, _query(timestamp)), timestamp)
     if line is None:
         raise InputError(cluster, f"has no capture of {url}")
     return _location(cluster, line)
@@ -170,23 +191,28 @@ def fetch_capture(location: RecordLocation, archives: ArchiveStore) -> FoundCapt
     return found
 
 
-def capture_with_payload(cluster: str, found: FoundCapture, archives: ArchiveStore) -> FoundCapture:
+def capture_with_payload(
+    cluster: str, found: FoundCapture, archives: ArchiveStore, search: Search | None = None
+) -> FoundCapture:
     """The capture itself or, for a revisit, the capture it refers to. Raises InputError if that one is missing."""
     if _why_no_payload(found.fetched.record.headers) is None:
         return found
     url, query = _reference(found)
-    original = first_original(lookup(cluster, url, query), found.location.digest)
+    search = search or partial(lookup, cluster)
+    original = first_original(search(url, query), found.location.digest)
     if original is None:
         raise _without_original(found, cluster)
     return fetch_capture(original.location, archives)
 
 
-def _payload_in(sources: Sequence[Source], found: FoundCapture, files: ExitStack) -> FoundCapture:
+def _payload_in(
+    sources: Sequence[Source], found: FoundCapture, files: ExitStack, say: Callable[[str], None]
+) -> FoundCapture:
     """The same in several sources. The archives of the capture stay open until `files` are closed."""
     if _why_no_payload(found.fetched.record.headers) is None:
         return found
     url, query = _reference(found)
-    with open_several(sources, query, _note, with_crawl=False) as several:
+    with open_several(sources, query, partial(_note, say), with_crawl=False) as several:
         original = first_original(chain.from_iterable(several.lists(url)), found.location.digest)
         present = several.sources
     if original is None:

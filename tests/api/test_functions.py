@@ -14,7 +14,11 @@ import cdxmill
 from cdxmill import Failure, InputError, UsageError
 
 from ..conftest import RunCdxmill
-from ..material.clusters import write_raw_cluster
+from ..material.clusters import shards_of, write_raw_cluster
+from ..storage.conftest import server
+from ..storage.range_server import RangeServer
+
+__all__ = ["server"]
 
 
 @pytest.fixture
@@ -250,3 +254,56 @@ def test_a_line_that_cannot_be_parsed_is_an_input_error(broken: bytes, tmp_path:
         list(cdxmill.lookup_many(directory, ["a.com"]))
     with cdxmill.Cluster(directory) as cluster, pytest.raises(InputError):
         list(cluster.lookup("a.com"))
+
+
+def test_an_open_cluster_gets_the_records_that_the_function_gets(pywb_warcs: Path, tmp_path: Path) -> None:
+    names = ["iana.warc.gz", "example-url-agnostic-orig.warc.gz", "example-url-agnostic-revisit.warc.gz"]
+    cdxmill.build([pywb_warcs / name for name in names], output=tmp_path / "C", shards=2, numlines=40)
+    found = list(cdxmill.lookup(tmp_path / "C", "*"))
+    keys = [(capture["url"], capture["timestamp"]) for capture in found[::8]]
+    keys += [(capture["url"], capture["timestamp"]) for capture in found if "revisit" in capture["mime"]][:9]
+    places = [None, pywb_warcs]
+    for archives in places:
+        with cdxmill.Cluster(tmp_path / "C", archives=archives) as cluster, ThreadPoolExecutor(4) as pool:
+            records = list(pool.map(lambda key: cluster.get(*key), keys))
+            assert records[0] == cluster.get(keys[0][0], keys[0][1])
+            assert cluster.get(keys[0][0], decode=False).headers == records[0].headers
+        assert records == [cdxmill.get(tmp_path / "C", *key, archives=archives) for key in keys]
+    assert {record.headers["warc-type"] for record in records} >= {"response", "revisit"}
+    with pytest.raises(UsageError, match="was closed"):
+        cluster.get(*keys[0])
+    with cdxmill.Cluster(tmp_path / "C") as cluster, pytest.raises(InputError, match="has no capture"):
+        cluster.get("http://absent.example/")
+
+
+def test_get_from_several_clusters_is_get_from_one(
+    pywb_warcs: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("example", "iana"):
+        cdxmill.build(pywb_warcs / f"{name}.warc.gz", output=tmp_path / name, shards=1)
+    both = f"{tmp_path}/example,{tmp_path}/iana"
+    for url, name in (("http://www.iana.org/", "iana"), ("http://example.com?example=1", "example")):
+        assert cdxmill.get(both, url) == cdxmill.get(tmp_path / name, url)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_all_lines_of_a_cluster_are_an_iterator(
+    pywb_warcs: Path, tmp_path: Path, server: RangeServer
+) -> None:
+    archives = [pywb_warcs / "iana.warc.gz", pywb_warcs / "example.warc.gz"]
+    cdxmill.build(archives, output=tmp_path / "C", shards=3, numlines=20)
+    lines = b"".join(shards_of(tmp_path / "C")).splitlines()
+    for path in (tmp_path / "C").iterdir():
+        if path.is_file():
+            server.add(f"/C/{path.name}", path.read_bytes())
+    for place in (tmp_path / "C", f"{server.url}/C"):
+        with cdxmill.Cluster(place) as cluster:
+            lists = cluster.lines("*")
+            assert not isinstance(lists, list)
+            assert [line for found in lists for line in found] == lines
+            assert cluster.count("*") == len(lines)
+        assert [capture["urlkey"].encode() for capture in cdxmill.lookup(place, "*")] == [
+            line.split(b" ")[0] for line in lines
+        ]
+    both = f"{tmp_path}/C,{server.url}/C"
+    assert len(list(cdxmill.lookup(both, "*"))) == len(lines)
