@@ -61,7 +61,7 @@ def allowed_place(directory: Location, place: str) -> Location:
     '/data/C/../warcs/a.warc.gz'
     """
     if why := why_refused(directory, place):
-        hint = "if you trust it, use --archives LOCATION"
+        hint = f"if you trust it, use --archives {directory / ARCHIVES}"
         raise InputError(place, f"{directory / ARCHIVES} leads there, and it {why}", hint)
     return resolved(directory, place)
 

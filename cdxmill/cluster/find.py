@@ -298,10 +298,17 @@ def why_refused(directory: Location, location: str) -> str:
 
     >>> why_refused(locate("https://host/C"), "/etc/passwd"), why_refused(locate("/data/C"), "/data/D/cdx-00000.gz")
     ('is a local path, and the cluster is remote', '')
+    >>> why_refused(locate("s3://b/C"), "s3a://b/cdx-00000.gz"), why_refused(locate("s3://b/C"), "cdx-00000.gz")
+    ('', '')
     """
-    if directory.is_remote and _is_local(location):
+    if not directory.is_remote:
+        return ""
+    if _is_local(location):
         return "is a local path, and the cluster is remote"
-    if locate(location).scheme == "hdfs" != directory.scheme and directory.content_reach() == Reach.PUBLIC:
+    place = locate(location)
+    if (bucket := place.bucket) is not None and bucket != directory.bucket:
+        return "is in another S3 bucket than the cluster, and requests to S3 have your signature"
+    if place.scheme == "hdfs" != directory.scheme and directory.content_reach() == Reach.PUBLIC:
         return "is in HDFS, and the cluster is public"
     return ""
 

@@ -165,6 +165,9 @@ def test_a_name_that_a_list_cannot_have_is_reported(
         ("https://host/C", "/etc/passwd", "is a local path, and the cluster is remote"),
         ("s3://bucket/C", "file:///etc/passwd", "is a local path, and the cluster is remote"),
         ("https://8.8.8.8/C", "hdfs://host/a", "is in HDFS, and the cluster is public"),
+        ("https://host/C", "s3://bucket/a", "is in another S3 bucket than the cluster"),
+        ("hdfs://host/C", "s3a://bucket/a", "is in another S3 bucket than the cluster"),
+        ("s3://bucket/C", "S3://other/a", "is in another S3 bucket than the cluster"),
     ],
 )
 def test_the_list_of_a_remote_cluster_does_not_lead_to_local_files(
@@ -178,6 +181,11 @@ def test_the_list_of_a_public_cluster_leads_to_public_addresses_only() -> None:
     assert reach_of(allowed_place(Location("s3://bucket/C"), "http://host/a.warc.gz").text) == Reach.PUBLIC
     assert reach_of(allowed_place(Location("/data/C"), "http://host/a.warc.gz").text) == Reach.NETWORK
     assert str(allowed_place(Location("/data/C"), "/data/a.warc.gz")) == "/data/a.warc.gz"
+
+
+def test_the_list_of_a_cluster_may_lead_to_its_own_bucket() -> None:
+    for directory, place in (("s3a://bucket/C", "s3://bucket/a"), ("/data/C", "s3://other/a")):
+        assert allowed_place(Location(directory), place).text == place
 
 
 def test_get_from_a_remote_cluster_follows_urls_but_not_local_paths(

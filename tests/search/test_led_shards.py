@@ -15,6 +15,7 @@ from cdxmill.search.lookup import lookup
 from cdxmill.storage.location import Location
 from cdxmill.storage.reach import Reach
 
+from ..storage.range_server import serving
 from .conftest import ALL, Remote
 
 WANTED = [line for line in ALL if line.startswith(b"com,")]
@@ -52,6 +53,23 @@ def test_no_cluster_leads_to_a_link_local_address(remote: Remote, directory: Pat
     for cluster in (remote.url, directory):
         with pytest.raises(InputError):
             list(lookup(cluster, "*.com"))
+
+
+def test_a_remote_cluster_causes_no_request_with_the_keys_of_the_user(
+    remote: Remote, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    relocate(remote, directory, "s3://bucket/c")
+    with serving() as s3:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", s3.url)
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.setenv(name, "secret")
+        with pytest.raises(InputError) as caught:
+            list(lookup(remote.url, "*.com"))
+        assert "which is in another S3 bucket than the cluster, and requests to S3 have" in caught.value.hint
+        assert s3.seen == []
+        with pytest.raises(InputError):
+            list(lookup(remote.url, "*.com", Query(shard_index_loc=("^.*", "s3://bucket/c/"))))
+        assert s3.seen[0][:2] == ("HEAD", "/bucket/c/cdx-00000.gz")
 
 
 def test_a_public_cluster_does_not_lead_to_internal_addresses(
