@@ -10,10 +10,17 @@ import re
 from enum import IntEnum
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from urllib.parse import urlsplit
+from unicodedata import normalize
+from urllib.parse import unquote
 
 _METADATA = frozenset(
-    map(ip_address, ("fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "100.100.100.200", "168.63.129.16"))
+    map(
+        ip_address,
+        (
+            *("fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:42::42"),
+            *("100.100.100.200", "168.63.129.16", "192.0.0.192"),
+        ),
+    )
 )
 """Addresses at which clouds tell a machine its secrets. Most clouds use a link-local one."""
 _TRANSLATED = tuple(map(ip_network, ("64:ff9b::/96", "::ffff:0:0:0/96", "::/96")))
@@ -92,15 +99,19 @@ def is_refused(address: str, reach: Reach) -> bool:
 def literal_address(url: str) -> str | None:
     """The IP address that a URL has in place of a host name, None if it has a name. `localhost` is one, too.
 
-    The old ways to write an IPv4 address count, as a proxy may know them.
+    The old ways to write an IPv4 address count, and wide digits and dots, as a proxy may know them. The host is the
+    one that urllib3 asks.
 
     >>> literal_address("http://[::1]:80/a"), literal_address("http://localhost/a"), literal_address("http://host/a")
     ('::1', '127.0.0.1', None)
     >>> literal_address("http://0xA9FEA9FE/"), literal_address("http://2852039166/"), literal_address("http://10.1./")
     ('169.254.169.254', '169.254.169.254', '10.0.0.1')
     """
+    from urllib3.util import parse_url  # slow to import, and most paths are local
+
     try:
-        host = (urlsplit(url).hostname or "").rstrip(".")
+        host = normalize("NFKC", unquote(parse_url(url).host or "")).replace("\u3002", ".")
+        host = host.strip("[]").rstrip(".").lower()
         if host.endswith("localhost"):
             return "127.0.0.1"
         return str(_old_address(host) if _OLD_ADDRESS.fullmatch(host) else ip_address(host))

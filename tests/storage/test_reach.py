@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import re
 import socket
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
+from cdxmill.cluster.find import resolved
 from cdxmill.errors import InputError
 from cdxmill.storage.location import locate
 from cdxmill.storage.reach import LedUrl, Reach, is_internal, is_refused
@@ -74,6 +77,48 @@ def test_a_redirect_never_leads_to_a_link_local_address(
     told = f"leads by a redirect to {METADATA} to the internal address 169.254.169.254, {REFUSED}"
     assert error_of(server.url + "/moved") == told
     assert slept == []
+
+
+HOSTS = (
+    *(
+        "169.254.169.254",
+        "169.254.169.254.",
+        "2852039166",
+        "0xA9FEA9FE",
+        "0251.0376.0251.0376",
+        "169.254.43518",
+    ),
+    *(
+        "[fd20:ce::254]",
+        "[FD00:EC2::23]",
+        "[64:ff9b:1::1]",
+        "[::ffff:0:a9fe:a9fe]",
+        "[fe80::1%25eth0]",
+        "[ff02::1]",
+    ),
+    *("100.100.100.200:80", "8.8.8.8@168.63.129.16", r"169.254.169.254\@8.8.8.8", "%3169.254.169.254"),
+    *("169。254。169。254", "１６９.254.169.254"),
+)
+
+
+@pytest.mark.parametrize("by_proxy", [False, True])
+def test_no_request_is_sent_to_an_address_of_a_cloud(
+    server: RangeServer, slept: list[float], monkeypatch: pytest.MonkeyPatch, by_proxy: bool
+) -> None:
+    """In each way to write it, as a redirect, in cluster.loc or archives.tsv, and in a WACZ. A proxy gets no request."""
+    refused = "to the internal address|is not a valid URL"
+    with serving() as proxy:
+        if by_proxy:
+            monkeypatch.setenv("http_proxy", proxy.url)
+            monkeypatch.setenv("no_proxy", "127.0.0.1")
+        for host in HOSTS:
+            server.add("/moved", b"").moved_to = quote(f"http://{host}/a", "/:@%\\[]")
+            assert re.search(refused, error_of(server.url + "/moved"))
+            for name in ("a", "x.wacz/archive/a.warc.gz"):
+                place = resolved(locate("/data/C"), f"http://{host}/{name}")
+                with pytest.raises(InputError, match=refused):
+                    place.read_bytes()
+        assert proxy.seen == []
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "rebound.example", "2130706433"])
