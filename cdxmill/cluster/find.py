@@ -306,11 +306,15 @@ def why_refused(directory: Location, location: str) -> str:
     if _is_local(location):
         return "is a local path, and the cluster is remote"
     place = locate(location)
-    if (bucket := place.bucket) is not None and bucket != directory.bucket:
+    if (bucket := _bucket(place)) is not None and bucket != _bucket(directory):
         return "is in another S3 bucket than the cluster, and requests to S3 have your signature"
     if place.scheme == "hdfs" != directory.scheme and directory.content_reach() == Reach.PUBLIC:
         return "is in HDFS, and the cluster is public"
     return ""
+
+
+def _bucket(place: Location) -> str | None:
+    return place.text.partition("://")[2].partition("/")[0] if place.scheme in ("s3", "s3a") else None
 
 
 def _is_local(location: str) -> bool:

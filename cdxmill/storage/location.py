@@ -281,11 +281,6 @@ class Location:
         """
         return self.text.rstrip("/") if self.is_remote else os.path.abspath(self.local)  # noqa: PTH100 - takes .. out
 
-    @property
-    def bucket(self) -> str | None:
-        """The bucket of an S3 URL, None for other places."""
-        return self.text.partition("://")[2].partition("/")[0] if self.scheme in _S3 else None
-
     def is_same(self, other: Location) -> bool:
         """Whether both are the same file or directory."""
         if not self.is_remote and not other.is_remote:
