@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from cdxmill.capture import Note
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.named import Input, check_archives
@@ -49,6 +50,8 @@ class GroupResult:
     runs: list[Run] = field(default_factory=list)
     counted: Counted = field(default_factory=Counted)
     failures: list[Failure] = field(default_factory=list)
+    notes: list[tuple[str, Note]] = field(default_factory=list)
+    """The archive of each, and the note."""
     without: list[str] = field(default_factory=list)
     """Archives with records, but none to count."""
 
@@ -69,6 +72,7 @@ def count_group(task: CountTask) -> GroupResult:
         result.failures += [
             Failure(archive.label, one.offset, one.reason, one.hint) for one in found.findings.damage
         ]
+        result.notes += [(archive.label, one) for one in found.findings.notes]
         if found.records and not found.counted and not found.skipped:
             result.without.append(archive.label)
     result.runs = group.finish()
@@ -221,11 +225,14 @@ def _run(tasks: Sequence[CountTask], options: CountOptions, failures: Failures) 
         for index, result in run_tasks(count_group, tasks, options.processes, progress.tick):
             for failure in result.failures:
                 failures.report(failure)
+            for label, one in result.notes:
+                failures.note_one(f"{label}@{one.offset}", one.reason)
             counted.add(result.counted)
             runs += result.runs
             without += result.without
             for _ in tasks[index].archives:
                 progress.advance()
+        failures.close_notes()
         if len(without) < archives:
             _note_without(sorted(without), options.what, failures)
     if not counted.counted and without and not failures.count:

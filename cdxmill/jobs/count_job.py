@@ -29,8 +29,7 @@ from cdxmill.jobs.archive_job import ArchiveJob, ArchiveJobOptions
 from cdxmill.jobs.launcher.hadoop_directory import directory_of
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
-from cdxmill.jobs.nodes.archives import FAILURES, JOB_FILE, add_counts, count_archives
-from cdxmill.jobs.nodes.task_context import parse_failure
+from cdxmill.jobs.nodes.archives import FAILURES, JOB_FILE, add_counts, count_archives, parse_output
 from cdxmill.running.failures import Failures
 from cdxmill.stages.counting.counters import COUNTERS, Counter, Item, counter_of
 
@@ -95,6 +94,10 @@ class CountJob(ArchiveJob[ArchiveJobOptions]):
             if names:
                 output.get(names, Path(directory))
             rows = [row for name in names for row in Path(directory, name).read_bytes().splitlines()]
-        for row in sorted(rows):
-            failures.report(parse_failure(row))
+        found, notes = parse_output(b"\n".join(sorted(rows)))
+        for failure in found:
+            failures.report(failure)
+        for note in notes:
+            failures.note_one(note.path, note.reason)
+        failures.close_notes()
         return failures

@@ -53,23 +53,44 @@ static int read_response(const cdx_text *header, cdx_text block, Fields *fields)
     return block.end - at >= 2 && at[0] == '\r' && at[1] == '\n';
 }
 
-static int is_html(cdx_text media)
+enum { MAX_HTML = 32 << 20 }; /* bytes of a page that are parsed: see parse_page.py */
+
+/* Whether a media type in lower case is a known one: see is_page.py. */
+static int is_known(cdx_text media)
+{
+    int slashes = 0;
+    for (const cdx_byte *at = media.at; at < media.end; at++) {
+        slashes += *at == '/';
+        if (!((*at >= 'a' && *at <= 'z') || (*at >= '0' && *at <= '9') || memchr("+-./", *at, 4)))
+            return 0;
+    }
+    if (slashes != 1 || *media.at == '/' || media.end[-1] == '/')
+        return 0;
+    return cdx_size(media) < 8 || memcmp(media.end - 8, "/unknown", 8);
+}
+
+static cdx_text without_parameters(cdx_text media)
 {
     const cdx_byte *stop = cdx_size(media) ? memchr(media.at, ';', cdx_size(media)) : NULL;
     media.end = stop ? stop : media.end;
     while (cdx_size(media) && cdx_is_space(media.end[-1]))
         media.end--;
+    return media;
+}
+
+static int is_html(cdx_text media)
+{
     return cdx_is_named(media, "text/html", 9) || cdx_is_named(media, "application/xhtml+xml", 21);
 }
 
-/* Whether a page starts with bytes that text in UTF-8 does not have: SNIFFED and BINARY of parse_page.py. */
-static int is_binary(cdx_text page)
+/* Whether tags may be searched in the bytes of a page: they start as text does, and are in a charset like ASCII. */
+static int is_plain(cdx_text page)
 {
     const cdx_byte *end = cdx_size(page) > 512 ? page.at + 512 : page.end;
-    int found = CDX_STARTS(page, "\xff\xfe") || CDX_STARTS(page, "\xfe\xff");
+    int is_odd = CDX_STARTS(page, "\xff\xfe") || CDX_STARTS(page, "\xfe\xff");
     for (const cdx_byte *at = page.at; at < end; at++)
-        found |= *at < 0x20 && !(*at >= '\t' && *at <= '\r' && *at != 0x0b) && *at != 0x1b;
-    return found;
+        is_odd |= *at < 0x20 && !(*at >= '\t' && *at <= '\r' && *at != 0x0b);
+    return !is_odd && !(cdx_size(page) && memchr(page.at, 0x1b, cdx_size(page)));
 }
 
 static Result tags_of(cdx_tally *tally, const cdx_text *header, cdx_text block)
@@ -77,10 +98,13 @@ static Result tags_of(cdx_tally *tally, const cdx_text *header, cdx_text block)
     Fields fields = {.servers = 0};
     if (!read_response(header, block, &fields) || fields.is_encoded)
         return UNUSUAL;
-    cdx_text media = header[CDX_DETECTED].at ? header[CDX_DETECTED] : fields.media, page = {fields.payload, block.end};
+    cdx_text media = without_parameters(header[CDX_DETECTED].at ? header[CDX_DETECTED] : fields.media);
+    cdx_text page = {fields.payload, block.end};
     if (!is_html(media))
-        return NOTHING;
-    return is_binary(page) ? UNUSUAL : cdx_tally_tags(tally, page) < 0 ? FAILED : COUNT;
+        return is_known(media) ? NOTHING : UNUSUAL;
+    if (cdx_size(page) > MAX_HTML || !is_plain(page))
+        return UNUSUAL;
+    return cdx_tally_tags(tally, page) < 0 ? FAILED : COUNT;
 }
 
 static Result count_server(cdx_tally *tally, cdx_text value)

@@ -38,7 +38,9 @@ def manifest(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "metadata", b"{", "application/json"
     )
     (directory / "a.warc.wet.gz").write_bytes(INFO + texts)
-    (directory / "b.warc.gz").write_bytes(INFO + pages)
+    head = b"HTTP/1.1 200 OK\r\nServer: x\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
+    truncated = record("response", head + gzip.compress(b"<p><a href=http://d.org/>")[:-1])
+    (directory / "b.warc.gz").write_bytes(INFO + pages + truncated)
     (directory / "c.warc.wat.gz").write_bytes(INFO + wat)
     (directory / "cut.warc.gz").write_bytes(INFO + pages + pages[:-9])
     names = ["a.warc.wet.gz", "b.warc.gz", "c.warc.wat.gz", "cut.warc.gz", "absent.warc.gz"]
@@ -60,6 +62,7 @@ def test_the_job_prints_what_the_command_writes(
     assert "absent.warc.gz: cannot be read" in failed
     assert ("c.warc.wat.gz@" in failed) == (what in ("servers", "links"))
     assert "cut.warc.gz@" in failed
+    assert ("note: the payload is truncated" in failed) == (what in ("tags", "links"))
 
 
 @pytest.mark.parametrize("runner", ["inline", "local"])

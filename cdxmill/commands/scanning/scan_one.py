@@ -19,6 +19,7 @@ from cdxmill.formats.archives.warc_header import HeaderMatch, HeaderShapes
 from cdxmill.running.failures import Failure
 from cdxmill.running.watched import mark, unmark
 from cdxmill.stages.pages.full_record import FullRecord
+from cdxmill.stages.pages.parse_page import CUT
 from cdxmill.stages.records.fetch_record import NoRecord
 from cdxmill.stages.records.parse_header import RecordError
 from cdxmill.stages.records.read_contents import Content, Refusals, choose_at, choose_contents
@@ -212,7 +213,7 @@ class _Scan:
         if record.is_large:
             problems.append("the record is larger than 256 MiB; only its start was read")
         if page is not None and page.is_cut:
-            problems.append("the page is larger than 32 MiB; only its start was parsed")
+            problems.append(CUT)
         self.notes += [Note(record.offset, problem) for problem in problems]
 
     def _fail(self, offset: int | None, reason: str, hint: str = "") -> None:

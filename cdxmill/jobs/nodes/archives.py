@@ -13,10 +13,12 @@ import threading
 from collections import Counter as Kinds
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from cdxmill.capture import Note
 from cdxmill.commands.count import CountTask, count_group
 from cdxmill.commands.per_archive.index import IndexedArchive, IndexOptions, IndexTask, index_one
 from cdxmill.inputs.named import Input
@@ -74,11 +76,7 @@ def index_archives(run: TaskRun) -> None:
 def _report(path: str, result: IndexedArchive, run: TaskRun) -> None:
     failures, notes = result.failures, result.notes
     run.output.writelines(map(format_failure, failures))
-    kinds: Kinds[str] = Kinds()
-    for note in notes:
-        kinds[kind_of(note.reason)] += 1
-        if kinds[kind_of(note.reason)] <= SHOWN:  # the launcher prints no more of them
-            run.output.write(_NOTE + format_failure(Failure(f"{path}@{note.offset}", None, note.reason)))
+    run.output.writelines(_lines_of_notes((path, note) for note in notes))
     run.add(
         archives=1,
         captures=result.captures,
@@ -89,20 +87,30 @@ def _report(path: str, result: IndexedArchive, run: TaskRun) -> None:
     )
 
 
+def _lines_of_notes(notes: Iterable[tuple[str, Note]]) -> Iterator[bytes]:
+    """The first notes of each kind, as lines; the launcher prints no more of them. Each is given with its archive."""
+    kinds: Kinds[str] = Kinds()
+    for path, note in notes:
+        kinds[kind_of(note.reason)] += 1
+        if kinds[kind_of(note.reason)] <= SHOWN:
+            yield _NOTE + format_failure(Failure(f"{path}@{note.offset}", None, note.reason))
+
+
 def parse_output(output: bytes) -> tuple[list[Failure], list[Failure]]:
-    """The failures in the output of all tasks that index, and the notes."""
+    """The failures in the output of all tasks that index or count, and the notes."""
     lines = output.splitlines()
     notes = [parse_failure(line[len(_NOTE) :]) for line in lines if line.startswith(_NOTE)]
     return [parse_failure(line) for line in lines if not line.startswith(_NOTE)], notes
 
 
 def count_archives(counter: Counter, run: TaskRun) -> None:
-    """Map: write the counts of the archives on the work list. A failure is a line that starts with a TAB."""
+    """Map: write the counts of the archives on the work list. A failure or note is a line that starts with a TAB."""
     with _reporting(run) as directory:
         archives = [Input.of_fields(item["archive"]) for item in run.work()]
         scratch = Scratch(directory)
         result = count_group(CountTask(archives, counter, scratch.directory / "0"))
-        run.output.writelines(b"\t" + format_failure(failure) for failure in result.failures)
+        reports = chain(map(format_failure, result.failures), _lines_of_notes(result.notes))
+        run.output.writelines(b"\t" + line for line in reports)
         run.output.writelines(
             map(text_of, sum_lines(merge_runs(result.runs, scratch.create, scratch.reader)))
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
+from cdxmill.capture import CrawlNotes, Damage, Note, Outcome, Record
 from cdxmill.formats.archives.warc_header import HeaderShapes
 from cdxmill.stages import native
 from cdxmill.stages.captures.index_archive import Findings
@@ -22,7 +22,7 @@ from cdxmill.stages.window import CHUNK, ReadAt
 
 @dataclass
 class Counted:
-    """What was read: records (but no warcinfo), how many were counted, those skipped for a reason, and damage."""
+    """What was read: records (but no warcinfo), how many were counted, those skipped for a reason, damage and notes."""
 
     records: int = 0
     counted: int = 0
@@ -30,7 +30,7 @@ class Counted:
     findings: Findings = field(default_factory=Findings)
 
     def add(self, other: Counted) -> None:
-        """Add what was read in another archive, without its damage."""
+        """Add what was read in another archive, without its damage and notes."""
         self.records += other.records
         self.counted += other.counted
         for reason, number in other.skipped.items():
@@ -101,8 +101,10 @@ def _general_reader(counter: Counter, counted: Counted) -> ReadCommon[Record | C
 
 def _count(record: Record, archive: Archive, counter: Counter, tally: Tally, counted: Counted) -> None:
     try:
-        counter.add(_whole(record, archive, counted), tally)
+        notes = counter.add(_whole(record, archive, counted), tally)
         counted.counted += 1
+        for text in notes or ():
+            counted.findings.add(Note(record.offset, text))
     except NotWanted as reason:
         if text := str(reason):
             counted.skipped[text] = counted.skipped.get(text, 0) + 1

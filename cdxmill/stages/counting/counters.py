@@ -17,8 +17,9 @@ from cdxmill.capture import Headers, Record
 from cdxmill.stages.captures.capture_options import media_type
 from cdxmill.stages.counting.tally import Tally, clean_item
 from cdxmill.stages.counting.wat_records import is_wat, links_of, server_values
-from cdxmill.stages.pages.decode_text import decode_text
-from cdxmill.stages.pages.parse_page import LinkBase, Page, host_of, is_binary, is_html
+from cdxmill.stages.pages.decode_text import markup_of
+from cdxmill.stages.pages.is_page import is_binary, is_page, may_be_page
+from cdxmill.stages.pages.parse_page import CUT, MAX_HTML, LinkBase, Page, host_of
 from cdxmill.stages.records.decode_payload import decode_body
 from cdxmill.stages.records.parse_header import REPAIR
 from cdxmill.stages.records.record_parts import http_head_of, payload_start, payload_type
@@ -32,7 +33,6 @@ _CACHED = 1 << 16
 MAX_CONTENT = 64 << 20
 """Bytes of a record, and of its decoded payload, that are counted. The rest of a larger one is reported."""
 _SERVER = re.compile(rb"\nserver[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.I)
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 Value = TypeVar("Value")
 Item = bytes | str
 Items = Callable[[Record], Iterable[Item] | Item | None]
@@ -100,13 +100,13 @@ class NotWanted(Exception):
 
 
 class Counter(NamedTuple):
-    """How records are counted. `add` adds the items of a record to a tally. It raises BadRecord, NotWanted.
+    """How records are counted. `add` adds the items of a record to a tally, and may return notes. It raises BadRecord, NotWanted.
 
     Records of the types in `others` have nothing to count. `needs` says which archives have something. `all_fields`:
     the whole WARC header is needed. `compiled` is the name of the compiled function that counts common records.
     """
 
-    add: Callable[[Record, Tally], None]
+    add: Callable[[Record, Tally], list[str] | None]
     others: frozenset[bytes]
     needs: str
     all_fields: bool = False
@@ -150,27 +150,27 @@ def _server_values(record: Record) -> Iterable[bytes]:
     return _SERVER.findall(record.block, 0, end)
 
 
-def count_tags(record: Record, tally: Tally) -> None:
+def count_tags(record: Record, tally: Tally) -> list[str]:
     """Count the tags of an HTML page."""
     html = html_of(record)
-    if html.data.startswith(_UTF16):
-        html = html._replace(data=decode_text(html.data, html.content_type).utf8)
-    tally.add_tags(html.data)
+    tally.add_tags(markup_of(html.data, html.content_type))
+    return html.problems
 
 
-def count_links(record: Record, tally: Tally) -> None:
+def count_links(record: Record, tally: Tally) -> list[str]:
     """Count the links of a page to other hosts, or of one that a record of a WAT file describes."""
     if is_wat(record.headers):
         found = _from_wat(links_of, record)
         if found is None:
             raise NotWanted
         add_links(found.url, LinkBase(found.url, found.base), found.hrefs, tally)
-        return
+        return []
     html = html_of(record)
     url = record.headers.get(b"warc-target-uri", b"").strip(b"<>").decode("utf-8", "replace")
     page = Page(url, html.data, html.content_type)
     hrefs = (node.attrs["href"] for node in page.tree.css("a[href], area[href]"))
     add_links(url, page.base, hrefs, tally)
+    return html.problems
 
 
 def _from_wat(read: Callable[[bytes | bytearray], Value], record: Record) -> Value:
@@ -181,28 +181,28 @@ def _from_wat(read: Callable[[bytes | bytearray], Value], record: Record) -> Val
 
 
 class Html(NamedTuple):
-    """The bytes of a page with all encodings undone, and the Content-Type."""
+    """The bytes of a page with all encodings undone, the Content-Type, and why they are not all of it."""
 
     data: bytes
     content_type: bytes | None
+    problems: list[str]
 
 
 def html_of(record: Record) -> Html:
-    """The HTML of a page. Raises BadRecord, NotWanted."""
-    if record.headers.get(b"warc-type") not in (b"response", b"resource"):
-        raise NotWanted
+    """The HTML of a page. Raises NotWanted."""
     head = http_head_of(record.headers, record.block)
     content_type = payload_type(head, record.headers, record.is_arc)
     media = record.headers.get(b"warc-identified-payload-type") or content_type
-    if media is None or not is_html(media, b""):
+    if not may_be_page(record.headers.get(b"warc-type"), media):
         raise NotWanted
     payload = bytes(memoryview(record.block)[head.end :])
-    body = decode_body(bytes(record.block[: head.end]), payload, MAX_CONTENT)
-    if body.problem:
-        raise BadRecord(body.problem)
-    if is_binary(body.data):
+    data, problem = decode_body(bytes(record.block[: head.end]), payload, MAX_CONTENT)
+    if not is_page(media, data):
+        raise NotWanted
+    if is_binary(data, content_type):
         raise NotWanted("pages skipped: they are binary data")
-    return Html(body.data, content_type)
+    problems = [text for text in (problem, CUT if len(data) > MAX_HTML else "") if text]
+    return Html(data[:MAX_HTML], content_type, problems)
 
 
 def counter_of(items: Items) -> Counter:

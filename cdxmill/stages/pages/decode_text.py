@@ -11,7 +11,25 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple
 
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_UTF16_BOMS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_DECODERS = {
+    "shift_jis": "cp932",
+    "gbk": "gb18030",
+    "euc_kr": "cp949",
+    "big5": "big5hkscs",
+    "iso8859-11": "cp874",
+}
+"""What browsers decode a charset with: it has more characters (WHATWG Encoding)."""
+_MORE_LABELS = {"x-mac-cyrillic": "mac-cyrillic", "x-mac-ukrainian": "mac-cyrillic"}
+"""Labels that resiliparse lacks."""
+_ISO_2022_JP = "iso2022_jp"
+_ESCAPE = re.compile(rb"\x1b(\([BJI]|\$[@B])")
+_TO_JAPANESE = re.compile(rb"\x1b\$[@B]")
+_ESCAPES = {b"(I": "cp932", b"$@": "euc_jis_2004", b"$B": "euc_jis_2004"}
+"""How the characters after an escape are decoded, with their high bits set. After all others, they are ASCII."""
+_HIGH = bytes(byte | 0x80 for byte in range(256))
+_FIRST = 512
+"""Bytes at the start of a page in UTF-16 of which one is NUL."""
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.I)
 _META = re.compile(
     rb"<(?:meta\b[^>]{0,500}?charset\s*=|\?xml\b[^>]{0,200}?encoding\s*=)\s*[\"']?\s*([\w.:-]{2,40})", re.I
@@ -47,18 +65,43 @@ def decode_text(data: bytes, content_type: bytes | None = None, max_size: int | 
     'Привет'
     """
     data = data[:max_size]
-    for bom, charset in _BOMS:
-        if data.startswith(bom):
-            return _recoded(data[len(bom) :], charset)
-    at = _first_odd(data)
-    if at < 0:
-        declared = _declared(data, content_type) if data.isascii() else "utf-8"
-        is_ascii_based = not declared.startswith(("iso2022", "hz", "utf-16", "utf-7"))
-        return Decoded(data, "utf-8") if is_ascii_based else _recoded(data, declared)
+    if data.startswith(codecs.BOM_UTF8):
+        return _recoded(data, "utf-8")
+    if charset := unlike_ascii(data, content_type):
+        return _recoded(data, charset)
+    if (at := _first_odd(data)) < 0:
+        return Decoded(data, "utf-8")
     declared = _declared(data, content_type)
-    if declared == "utf-8" and at < len(data) - _TAIL:
-        declared = ""
+    if declared == "utf-8":
+        declared = "utf-8" if at >= len(data) - _TAIL else ""
+    if not declared and _is_mostly_utf8(data):
+        declared = "utf-8"
     return _recoded(data, declared or _guess(data))
+
+
+def markup_of(data: bytes, content_type: bytes | None) -> bytes:
+    """`data`, or UTF-8 if the charset is one in which the bytes of markup are not those of ASCII."""
+    charset = unlike_ascii(data, content_type)
+    return _recoded(data, charset).utf8 if charset else data
+
+
+def unlike_ascii(data: bytes, content_type: bytes | None = None) -> str:
+    """The charset of a page if it has other bytes for ASCII, or ASCII's bytes for other characters; otherwise "".
+
+    In UTF-16, most characters of markup have a NUL byte, so a page without one is not in UTF-16, whatever its header says.
+    """
+    for bom, charset in _UTF16_BOMS:
+        if data.startswith(bom):
+            return charset
+    if 0 in data[:_FIRST] and (declared := _in_header(content_type)).startswith("utf-16"):
+        return declared
+    if 0x1B in data:
+        declared, is_ascii = _declared(data, content_type), data.isascii()
+        if declared == _ISO_2022_JP and (is_ascii or _first_odd(data) >= 0):
+            return _ISO_2022_JP
+        if not declared and is_ascii and _TO_JAPANESE.search(data):
+            return _ISO_2022_JP
+    return ""
 
 
 def _first_odd(data: bytes) -> int:
@@ -70,25 +113,34 @@ def _first_odd(data: bytes) -> int:
     return -1
 
 
+def _is_mostly_utf8(data: bytes) -> bool:
+    """Whether more characters are valid UTF-8, and not ASCII, than bytes are invalid."""
+    text = data.decode("utf-8", "replace")
+    return len(text) - len(text.encode("ascii", "ignore")) > 2 * text.count("\ufffd")
+
+
 def _declared(data: bytes, content_type: bytes | None) -> str:
     """The charset that the HTTP head or a meta element declares, as Python names it; "" if none is known."""
-    found = _CHARSET.search(content_type or b"")
-    name = _python_name(found[1]) if found is not None else ""
+    name = _in_header(content_type)
     if not name:
         found = _META.search(data, 0, _SEARCHED)
         name = _python_name(found[1]) if found is not None else ""
-        if name.startswith("utf-16"):  # the element could be read, so this is wrong (HTML, 13.2.3.2)
-            name = "utf-8"
-    return name
+    # A meta element that can be read is not in UTF-16 (HTML, 13.2.3.2), and no more is what has no NUL bytes.
+    return "utf-8" if name.startswith("utf-16") else name
+
+
+def _in_header(content_type: bytes | None) -> str:
+    found = _CHARSET.search(content_type or b"")
+    return _python_name(found[1]) if found is not None else ""
 
 
 @lru_cache(maxsize=1000)
 def _python_name(label: bytes) -> str:
     from resiliparse.parse.encoding import map_encoding_to_html5
 
-    text = label.decode("ascii", "replace")
+    text = label.decode("ascii", "replace").lower()
     try:
-        known = map_encoding_to_html5(text, fallback_utf8=False)
+        known = _MORE_LABELS.get(text) or map_encoding_to_html5(text, fallback_utf8=False)
         return str(known) if known and codecs.lookup(known) else ""
     except LookupError:
         return ""
@@ -101,12 +153,24 @@ def _guess(data: bytes) -> str:
 
 
 def _recoded(data: bytes, charset: str) -> Decoded:
+    if charset == _ISO_2022_JP:
+        return Decoded(_from_iso_2022_jp(data).encode(), charset)
     try:
-        text = data.decode(charset, "replace")
+        text = data.decode(_DECODERS.get(charset, charset), "replace")
     except (LookupError, UnicodeError):
         charset = "utf-8"
         text = data.decode(charset, "replace")
-    return Decoded(text.encode("utf-8", "replace"), charset)
+    return Decoded(text.removeprefix("\ufeff").encode("utf-8", "replace"), charset)
+
+
+def _from_iso_2022_jp(data: bytes) -> str:
+    """The text in ISO-2022-JP. Python's codec lacks characters that many pages have, such as the digits in circles."""
+    parts = _ESCAPE.split(data)
+    text = [parts[0].decode("ascii", "replace")]
+    for escape, part in zip(parts[1::2], parts[2::2], strict=True):
+        charset = _ESCAPES.get(escape, "ascii")
+        text.append((part if charset == "ascii" else part.translate(_HIGH)).decode(charset, "replace"))
+    return "".join(text)
 
 
 class Language(NamedTuple):

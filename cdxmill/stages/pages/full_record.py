@@ -14,7 +14,8 @@ from cdxmill.formats.archives.warc_header import (
     parse_fields,
     parse_warc_header,
 )
-from cdxmill.stages.pages.parse_page import Page, computed, is_html
+from cdxmill.stages.pages.is_page import is_binary, is_page, may_be_page
+from cdxmill.stages.pages.parse_page import Page, computed
 from cdxmill.stages.records.decode_payload import MAX_BODY, Body, decode_body
 from cdxmill.stages.records.parse_header import content_length, parse_header
 from cdxmill.stages.records.read_contents import Content
@@ -151,7 +152,11 @@ class FullRecord:
 
     @computed
     def page(self) -> Page | None:
-        """The page, if the record is a response or resource with HTML."""
-        if self.kind not in (b"response", b"resource") or not is_html(self.content_type, self.body.data):
+        """The page, if the record is one (see is_page.py)."""
+        media = self.headers.get(b"warc-identified-payload-type") or self.content_type
+        if not may_be_page(self.kind, media):
             return None
-        return Page(self.url, self.body.data, self.content_type)
+        data = self.body.data
+        if is_binary(data, self.content_type) or not is_page(media, data):
+            return None
+        return Page(self.url, data, self.content_type)

@@ -49,13 +49,10 @@ _IGNORED = str.maketrans("", "", "\t\n\r")
 _SPACES = "".join(map(chr, range(33)))
 MAX_HTML = 32 << 20
 """Bytes of a page that are parsed. The tree of a page takes some ten times its size."""
+CUT = f"the page is larger than {MAX_HTML >> 20} MiB; only its start was parsed"
 _WITHOUT_TEXT = (b"script", b"style", b"noscript", b"iframe")
 _ODD = (*_WITHOUT_TEXT, b"area", b"base")
 """Elements that need special treatment, and that many pages do not have."""
-_SNIFFED = 512
-_BINARY = bytes([*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
-"""Bytes that no text starts with (WHATWG MIME Sniffing, 3)."""
-_HTML_TYPES = (b"text/html", b"application/xhtml+xml")
 
 
 class LinkBase:
@@ -122,28 +119,6 @@ def host_of(url: str) -> str:
     if rest.startswith("["):
         return rest.partition("]")[0] + "]"
     return rest.partition(":")[0].rstrip(".").lower()
-
-
-def is_html(content_type: bytes | None, data: bytes) -> bool:
-    """Whether a body is a page: it has the type of one, and is not binary. A body without a type has to start with `<`.
-
-    >>> is_html(b"text/html; charset=x", b"<p>Hi"), is_html(b"text/html", b"\\x89PNG\\r\\n\\x1a\\n\\0"), is_html(None, b" <p>")
-    (True, False, True)
-    """
-    if content_type is None:
-        if not data[:_SNIFFED].lstrip().startswith(b"<"):
-            return False
-    elif content_type.partition(b";")[0].strip().lower() not in _HTML_TYPES:
-        return False
-    return not is_binary(data)
-
-
-def is_binary(data: bytes) -> bool:
-    """Whether a body starts with bytes that no text has. UTF-16 has them, and its byte order mark shows it."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return False
-    start = data[:_SNIFFED]
-    return len(start.translate(None, _BINARY)) < len(start)
 
 
 class Page:

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 import zstandard
 
-from cdxmill.formats.archives.warc_header import parse_fields
-
 _CHUNK = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _LINE = 1 << 12
 """Maximum bytes of the line before a chunk."""
 _PAYLOAD_PIECE = 1 << 18
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _NOTHING = ("", "identity", "none")
+_SALVAGED = 1 << 12
+"""Bytes of a corrupt stream that are decompressed at once. Near the error, they are fewer."""
 
 _ZSTD_WINDOW = 8 << 20
 """Bytes. HTTP allows no larger window (RFC 9659)."""
@@ -31,7 +31,7 @@ Stream = Generator[bytes, None, Pieces]
 """The pieces of a stream. The return value is the rest of the input."""
 MAX_BODY = 256 << 20
 """Bytes of a decoded body. A bomb of a few kilobytes could fill the memory."""
-_IS_ENCODED = re.compile(rb"\n(?:content|transfer)-encoding[ \t]*:", re.I)
+_ENCODINGS = re.compile(rb"\n(content|transfer)-encoding[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.I)
 
 
 class PayloadError(ValueError):
@@ -40,33 +40,22 @@ class PayloadError(ValueError):
 
 def decode_payload(http_head: bytes, payload: Pieces) -> Pieces:
     """`payload`, decoded as its HTTP head says. Raises PayloadError, at once or during iteration."""
-    fields, _ = parse_fields(http_head, http_head.find(b"\n") + 1)
-    transfer, content = (
-        _codings(fields.get(name, b"")) for name in (b"transfer-encoding", b"content-encoding")
-    )
-    for coding in reversed((*content, *transfer)):
-        payload = _decoder(coding)(payload)
+    known, unknown = _codings(http_head)
+    if unknown:
+        raise PayloadError(f"unknown content encoding {unknown[0][:40]!r}; omit --decode")
+    for coding in reversed(known):
+        payload = _DECODERS[coding](payload)
     return payload
 
 
-def _codings(field: bytes) -> list[str]:
-    return [
-        name for word in field.lower().split(b",") if (name := word.strip().decode("latin-1")) not in _NOTHING
-    ]
-
-
-def _decoder(coding: str) -> Callable[[Pieces], Pieces]:
-    decoders = {
-        "chunked": dechunk,
-        "gzip": gunzip,
-        "x-gzip": gunzip,
-        "deflate": inflate,
-        "br": unbrotli,
-        "zstd": unzstd,
-    }
-    if coding not in decoders:
-        raise PayloadError(f"unknown content encoding {coding[:40]!r}; omit --decode")
-    return decoders[coding]
+def _codings(http_head: bytes) -> tuple[list[str], list[str]]:
+    """The codings of all fields, in the order in which they were applied, and those of them that are unknown."""
+    of_fields: dict[bytes, list[str]] = {b"content": [], b"transfer": []}
+    for name, value in _ENCODINGS.findall(http_head):
+        words = [word.strip().decode("latin-1") for word in value.lower().split(b",")]
+        of_fields[name.lower()] += [word for word in words if word not in _NOTHING]
+    found = of_fields[b"content"] + of_fields[b"transfer"]
+    return [name for name in found if name in _DECODERS], [name for name in found if name not in _DECODERS]
 
 
 def dechunk(pieces: Pieces) -> Pieces:
@@ -159,22 +148,44 @@ def _members(pieces: Pieces, magic: bytes, inflate_one: Callable[[Pieces], Strea
 
 
 def _zlib_stream(pieces: Pieces, wbits: int) -> Stream:
-    """The content of one stream."""
+    """The content of one stream. Of a corrupt one, what comes before the error, if the first piece has the error."""
     inflater = zlib.decompressobj(wbits)
+    piece = first = b""
+    size = 0
     try:
         for piece in pieces:
+            first = first or piece
             data = piece
             while data and not inflater.eof:
-                yield inflater.decompress(data, _PAYLOAD_PIECE)
+                found = inflater.decompress(data, _PAYLOAD_PIECE)
+                size += len(found)
+                yield found
                 data = inflater.unconsumed_tail
             if inflater.eof:
                 return chain((inflater.unused_data,), pieces)
         yield inflater.flush()
     except zlib.error as error:
+        if piece is first:
+            yield from _salvaged(piece, wbits, size)
         raise PayloadError(f"the payload is corrupt ({error})") from None
     if not inflater.eof:
         raise PayloadError("the payload is truncated within its compressed data")
     return pieces
+
+
+def _salvaged(data: bytes, wbits: int, skip: int) -> Pieces:
+    """What a corrupt stream has before its error, without the first `skip` bytes."""
+    inflater, at, step = zlib.decompressobj(wbits), 0, _SALVAGED
+    while step and at < len(data):
+        before = inflater.copy()
+        try:
+            found = inflater.decompress(data[at : at + step])
+        except zlib.error:
+            inflater, step = before, step // 16
+            continue
+        at += step
+        yield found[skip:]
+        skip = max(0, skip - len(found))
 
 
 def _zstd_frame(pieces: Pieces) -> Stream:
@@ -242,6 +253,16 @@ def _start(pieces: Pieces, size: int) -> tuple[bytes, Pieces]:
     return data, chain((data,), pieces)
 
 
+_DECODERS: dict[str, Callable[[Pieces], Pieces]] = {
+    "chunked": dechunk,
+    "gzip": gunzip,
+    "x-gzip": gunzip,
+    "deflate": inflate,
+    "br": unbrotli,
+    "zstd": unzstd,
+}
+
+
 class Body(NamedTuple):
     """The bytes of a decoded body. `problem` says why they are not all of it; "" if they are."""
 
@@ -250,19 +271,29 @@ class Body(NamedTuple):
 
 
 def decode_body(http_head: bytes, payload: bytes, max_body: int = MAX_BODY) -> Body:
-    """`payload` as its HTTP head says. What comes before an error is kept, as browsers do.
+    """`payload` as its HTTP head says. As in browsers, what comes before an error is kept, and an unknown encoding is none.
 
     >>> decode_body(b"HTTP/1.1 200 OK\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n", b"2\\r\\nab\\r\\n5\\r\\nc").data
     b'abc'
     """
-    if _IS_ENCODED.search(http_head) is None:
+    if _ENCODINGS.search(http_head) is None:
         return Body(payload)
+    codings, unknown = _codings(http_head)
+    problems = [f"unknown content encoding {unknown[0][:40]!r}, taken as none"] if unknown else []
+    for coding in reversed(codings):
+        payload, problem = _decoded_body(coding, payload, max_body)
+        problems += [problem] if problem else []
+    return Body(payload, "; ".join(problems))
+
+
+def _decoded_body(coding: str, payload: bytes, max_body: int) -> Body:
+    """`payload` with one encoding undone, up to an error or `max_body` bytes."""
     parts: list[bytes] = []
     size = 0
     try:
-        pieces = decode_payload(http_head, iter((payload,)))
-    except PayloadError as error:  # an unknown encoding, which is often no encoding at all
-        return Body(payload, _reason(error))
+        pieces = _DECODERS[coding](iter((payload,)))
+    except PayloadError as error:  # a library is missing
+        return Body(payload, str(error))
     try:
         for piece in pieces:
             parts.append(piece)
@@ -270,9 +301,5 @@ def decode_body(http_head: bytes, payload: bytes, max_body: int = MAX_BODY) -> B
             if size > max_body:
                 return Body(b"".join(parts)[:max_body], f"the decoded body is larger than {max_body} bytes")
     except PayloadError as error:
-        return Body(b"".join(parts), _reason(error))
+        return Body(b"".join(parts), str(error))
     return Body(b"".join(parts))
-
-
-def _reason(error: PayloadError) -> str:
-    return str(error).removesuffix("; omit --decode")

@@ -24,7 +24,7 @@ PIECES = [
     b"", b'"', b"\\", b"\\u00e9", b"\\ud83d", b"\\ude00", b"\\x", b"\n", b"\r", b"\r\n", b"\t", b" ", b":", b";", b",", b"{",
     b"}", b"[", b"]", b"\xc3\xa9", b"\xff", b"\0", b"-", b"0", b"1.5e+3", b"1e999", b"null", b"true", b"NaN", b"{}", b'"Server":"x"',
     b'"SERVER" : ["x"]', b"Headers", b"server: y\r\n", b"Server :z\r\n", b"Content-Encoding: gzip\r\n", b"Content-Type: text/plain\r\n",
-    b"TEXT/HTML ", b"application/xhtml+xml", b"\xff\xfe", b"\x89PNG", b"<p", b"<script>", b"\xe2\x80\x83",
+    b"unknown/", b"\x1b$B<b\x1b(B", b"; charset=utf-16\r\n", b"TEXT/HTML ", b"application/xhtml+xml", b"\xff\xfe", b"\x89PNG", b"<p", b"<script>", b"\xe2\x80\x83",
 ]  # fmt: skip
 JSON = json.dumps({
     "Container": {"Offset": "1", "Compressed": True, "x": [1, -2.5e-7, None, {}, [], "\U0001f600 \u20ac", "\\/\""]},

@@ -9,7 +9,7 @@ import brotli  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import pytest
 
 from cdxmill.stages.pages.decode_text import decode_text
-from cdxmill.stages.pages.parse_page import LinkBase, Page, host_of, is_html
+from cdxmill.stages.pages.parse_page import LinkBase, Page, host_of
 from cdxmill.stages.records.decode_payload import decode_body
 
 HTML = b"text/html"
@@ -31,6 +31,15 @@ HTML = b"text/html"
             None,
         ),
         (b"<p>plain", b"text/html; charset=nonsense", "utf-8"),
+        (b"\xef\xbb\xbf<p>\xc3\xa9 <meta charset=koi8-r>", b"text/html; charset=utf-16", "utf-8"),
+        ("<p>é".encode("utf-16-be"), b"text/html; charset=utf-16be", "utf-16-be"),
+        ("<p>é".encode("utf-16-le"), b"text/html; charset=unicode", "utf-16-le"),
+        ("<meta charset=utf-16><p>é".encode(), HTML, "utf-8"),
+        ("<p>é".encode("cp1252") + b"<meta charset=koi8-r>", b"text/html; charset=latin1", "cp1252"),
+        ("<p>①髙㈱".encode("cp932"), b"text/html; charset=Shift_JIS", "shift_jis"),
+        ("<p>€".encode("gb18030"), b"text/html; charset=gb2312", "gbk"),
+        ("<p>똠방각하".encode("cp949"), b"text/html; charset=euc-kr", "euc_kr"),
+        ("<p>привіт".encode("mac_cyrillic"), b"text/html; charset=x-mac-ukrainian", "mac-cyrillic"),
     ],
 )
 def test_charsets(data: bytes, content_type: bytes, charset: str | None) -> None:
@@ -38,6 +47,18 @@ def test_charsets(data: bytes, content_type: bytes, charset: str | None) -> None
     found.utf8.decode()
     assert "\ufffd" not in found.utf8.decode()
     assert charset in (None, found.charset)
+
+
+def test_characters_of_iso_2022_jp() -> None:
+    data = b"<p>\x1b$B<R\x2d\x21\x1b(I123\x1b(J a\x1b(B</p>"
+    assert decode_text(data, b"text/html; charset=iso-2022-jp").utf8.decode() == "<p>社①ｱｲｳ a</p>"
+
+
+def test_one_wrong_byte_does_not_make_a_page_another_charset() -> None:
+    text = "<p>Grüße aus Köln, schöne Tage"
+    for content_type in (HTML, b"text/html; charset=utf-8"):
+        found = decode_text(text.encode() + b"\xe9 and" + text.encode(), content_type)
+        assert found == (f"{text}\ufffd and{text}".encode(), "utf-8")
 
 
 def test_a_text_that_ends_within_a_character_keeps_its_charset() -> None:
@@ -108,12 +129,6 @@ def test_odd_pages_do_no_harm(data: bytes) -> None:
     page = Page("", data)
     assert (page.links, page.metas, page.json_ld, page.language.code) == ([], {}, [], "")
     assert isinstance(page.text + page.title, str)
-
-
-def test_binary_data_is_no_page() -> None:
-    assert not is_html(HTML, b"\x89PNG\r\n\x1a\n\0\0\0")
-    assert not is_html(b"image/png", b"<html>")
-    assert is_html(HTML, "<p>é".encode("utf-16"))
 
 
 def test_languages() -> None:
