@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import sys
+from codecs import BOM_UTF8
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -81,14 +82,14 @@ def compiled(options: ScanOptions) -> Program:
             files.append(locate(path).read_bytes())
         except InputError as error:
             raise UsageError(f"--where: {error}") from None
-        return [line.rstrip(b"\r") for line in files[-1].split(b"\n")]
+        return [line.rstrip(b"\r") for line in files[-1].removeprefix(BOM_UTF8).split(b"\n")]
 
     check_format(options.to)
     try:
         plan = Plan(options.where, read_lines)
         steps = [_user_step(name, False, files) for name in options.calls]
         steps += [_user_step(name, True, files) for name in options.page_calls]
-        extractor = Extractor(options.extract, options.finds, steps)
+        extractor = Extractor(options.extract, options.finds, steps, plan.matched())
         if max(plan.level, extractor.level) >= Level.PAGE:
             for name in ("selectolax.lexbor", "resiliparse.parse.lang"):
                 importlib.import_module(name)

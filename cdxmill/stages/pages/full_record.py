@@ -141,10 +141,15 @@ class FullRecord:
         """The Content-Type of the payload: that of the HTTP head, or else of the record."""
         return payload_type(self.http, self.headers, self.is_arc)
 
+    @property
+    def has_payload(self) -> bool:
+        """Whether the record is of a type with a payload. A request or revisit has none."""
+        return self.kind in _WITH_PAYLOAD
+
     @computed
     def body(self) -> Body:
         """The payload with transfer and content encodings undone. A request or revisit has none."""
-        if self.kind not in _WITH_PAYLOAD:
+        if not self.has_payload:
             return Body(b"")
         if not self.is_http:
             return Body(self.block)

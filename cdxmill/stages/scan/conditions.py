@@ -1,287 +1,246 @@
-r"""The text of --where -> a tree of conditions such as `status=200`, and the test of each on a record.
+"""A condition -> its test on a record.
 
-EXPRESSION  a condition, or several with `and`, `or`, `not` and parentheses
-condition   FIELD OPERATOR VALUE, with spaces around the operator or without: status=200, url ~ \.pdf$, title:"annual report"
-
-=   equals            !=  does not equal
-:   contains          !:  does not contain
-~   matches (regex)   !~  does not match
-^=  starts with
-@   a line of the file VALUE fits     !@  no line fits
-<  <=  >  >=
+A list, `FIELD@FILE`, has a value per line, or a value, a TAB and a label.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from operator import ge, gt, le, lt
 from typing import Any, NamedTuple
 
 from cdxmill.formats.archives.warc_header import Head
 from cdxmill.stages.pages.full_record import FullRecord
+from cdxmill.stages.scan.expressions import Condition
 from cdxmill.stages.scan.fields import Field, find_field
+from cdxmill.stages.scan.kinds import KINDS, TEXTS, kind_of
 
-_FIELD = r"\s*(?P<field>[a-z][a-z_]*(?:\.[^\s=!:~^@<>()]+)?)"
-_OPERATOR = r"(?:!=|!:|!~|!@|\^=|<=|>=|[=:~@<>])"
-_TERM = re.compile(rf"{_FIELD}(?:(?P<operator>{_OPERATOR})|\s+(?P<apart>{_OPERATOR})\s+)", re.I)
-_WORD = re.compile(r"\s*(and|or|not)(?=[\s(]|$)", re.I)
-_QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
-_DEEPEST = 50
 Test = Callable[[Any], bool]
 ReadLines = Callable[[str], list[bytes]]
 """A path -> the lines of a file."""
-_NUMBERS = ("length", "size", "offset", "link_count", "word_count", "confidence")
-_ORDERED = (*_NUMBERS, "status")
+Labels = dict[Any, tuple[str, ...]]
+"""The values of a list and their labels. One without a label is its own."""
 _SEARCHED = ("body", "text", "title", "html")
 """Fields of which `@FILE` finds a part. Of all others it compares the whole."""
 _DOMAINS = ("domain", "link_domain")
 _LONGEST, _MOST = 10_000, 100_000
 """Bytes of a line, and lines, that are searched at once: the library takes no longer ones, and minutes for more."""
+_SHOWN = 40
 _ENCODED = (b"\ncontent-encoding", b"\ntransfer-encoding")
 """Fields of an HTTP head whose body is not as it was sent. Lower and upper case are the same."""
 _NOT_TESTED = ("meta", "jsonld", "tags")
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
-class Condition(NamedTuple):
-    """FIELD OPERATOR VALUE, without negation. `text` is what the user wrote."""
-
-    field: str
-    operator: str
-    value: str
-    text: str
-
-
-class Not(NamedTuple):
-    """The opposite."""
-
-    node: Node
-
-
-class Every(NamedTuple):
-    """All of the nodes."""
-
-    nodes: tuple[Node, ...]
-
-
-class Some(NamedTuple):
-    """At least one of the nodes."""
-
-    nodes: tuple[Node, ...]
-
-
-Node = Condition | Not | Every | Some
-
-
-def parse_expression(text: str) -> Node:
-    """The tree. Raises ValueError.
-
-    >>> node = parse_expression("status=200 and not (url:shop or title~'a b')")
-    >>> [type(part).__name__ for part in node.nodes]
-    ['Condition', 'Not']
-    """
-    parser = _Parser(text)
-    node = parser.some(0)
-    if parser.rest():
-        raise parser.error("unexpected text")
-    return node
-
-
-class _Parser:
-    def __init__(self, text: str) -> None:
-        self._text, self._at = text, 0
-
-    def rest(self) -> str:
-        return self._text[self._at :].strip()
-
-    def error(self, reason: str) -> ValueError:
-        where = f" at {self.rest()[:30]!r}" if self.rest() else " at its end"
-        return ValueError(
-            f"invalid expression {self._text!r}: {reason}{where}; expected e.g. status=200 and url:shop"
-        )
-
-    def some(self, depth: int) -> Node:
-        nodes = [self._every(depth)]
-        while self._take("or"):
-            nodes.append(self._every(depth))
-        return nodes[0] if len(nodes) == 1 else Some(tuple(nodes))
-
-    def _every(self, depth: int) -> Node:
-        nodes = [self._one(depth)]
-        while self._take("and"):
-            nodes.append(self._one(depth))
-        return nodes[0] if len(nodes) == 1 else Every(tuple(nodes))
-
-    def _one(self, depth: int) -> Node:
-        if depth > _DEEPEST:
-            raise self.error("too many parentheses")
-        if self._take("not"):
-            return Not(self._one(depth + 1))
-        if self._take_sign("("):
-            node = self.some(depth + 1)
-            if not self._take_sign(")"):
-                raise self.error("a ) is missing")
-            return node
-        return self._condition()
-
-    def _take(self, word: str) -> bool:
-        found = _WORD.match(self._text, self._at)
-        if found is None or found[1].lower() != word:
-            return False
-        self._at = found.end()
-        return True
-
-    def _take_sign(self, sign: str) -> bool:
-        rest = self._text[self._at :].lstrip()
-        if not rest.startswith(sign):
-            return False
-        self._at = len(self._text) - len(rest) + 1
-        return True
-
-    def _condition(self) -> Node:
-        found = _TERM.match(self._text, self._at)
-        if found is None:
-            raise self.error("expected FIELD=VALUE")
-        start = self._at + len(found[0]) - len(found[0].lstrip())
-        self._at = found.end()
-        value = self._value()
-        sign = found["operator"] or found["apart"]
-        text = self._text[start : self._at]
-        condition = Condition(found["field"], sign.removeprefix("!"), value, text)
-        return Not(condition) if sign.startswith("!") else condition
-
-    def _value(self) -> str:
-        quoted = _QUOTED.match(self._text, self._at)
-        if quoted is not None:
-            self._at = quoted.end()
-            return str(quoted[1] if quoted[1] is not None else quoted[2])
-        depth, start = 0, self._at
-        while self._at < len(self._text):
-            sign = self._text[self._at]
-            if sign.isspace():
-                break
-            if sign == ")" and not depth:
-                if self._text[self._at + 1 : self._at + 2] != "/":
-                    break
-                depth += 1  # the ) of a SURT prefix: com,example)/
-            if sign == "\\":
-                self._at += 1
-            depth += (sign == "(") - (sign == ")")
-            self._at += 1
-        self._at = min(self._at, len(self._text))
-        if self._at == start:
-            raise self.error("a value is missing")
-        return self._text[start : self._at]
-
-
 class FieldTest(NamedTuple):
     """The test of a condition: of its field, of a record and, if that is possible, of its type and URL alone.
 
-    `may_hold` is False for the bytes of a record, with its headers, if the condition certainly does not hold.
+    `may_hold` is False for the bytes of a record, with its headers, if the condition certainly does not hold. `labels`
+    are those of the lines of its list that a record matches.
     """
 
     field: Field
     holds: Callable[[FullRecord], bool]
     holds_for_head: Callable[[Head], bool] | None = None
     may_hold: Callable[[bytes | bytearray], bool] | None = None
+    labels: Callable[[FullRecord], list[str]] | None = None
 
 
 def make_test(condition: Condition, read_lines: ReadLines) -> FieldTest:
-    """The test of a condition. A record without the field does not pass. Raises ValueError."""
-    field = find_field(condition.field)
+    """The test of a condition. A record without the field does not pass, whatever the operator. Raises ValueError."""
     if condition.field in _NOT_TESTED:
         raise ValueError(
             f"{condition.field} cannot be tested{'; use meta.NAME' if condition.field == 'meta' else ''}"
         )
-    try:
-        test = _test(condition, read_lines)
-    except re.error as error:
-        raise ValueError(f"{condition.text!r}: not a regular expression ({error})") from None
-    read = field.read
+    field = find_field(condition.field)
+    read, negated = field.read, condition.negated
+    listed = _list_test(condition, read_lines(condition.value)) if condition.operator == "@" else None
+    test = _test(condition) if listed is None else listed.holds
 
     def holds(record: FullRecord) -> bool:
         value = read(record)
         if value is None:
             return False
-        return any(map(test, value)) if isinstance(value, list) else test(value)
+        return (any(map(test, value)) if isinstance(value, list) else test(value)) is not negated
 
-    if condition.field == "body" and isinstance(test, LiteralTest):
-        return FieldTest(field, holds, may_hold=test.may_hold)
+    def labels(record: FullRecord) -> list[str]:
+        assert listed is not None
+        value = read(record)
+        values = value if isinstance(value, list) else [] if value is None else [value]
+        return list(dict.fromkeys(label for one in values for label in listed.labels(one)))
+
     # A regular expression can take hours, so the record has to be marked before.
     of_head = None if condition.operator == "~" else field.of_head
-    if of_head is None:
-        return FieldTest(field, holds)
-    return FieldTest(field, holds, lambda head: test(of_head(head)))
+    return FieldTest(
+        field,
+        holds,
+        of_head and (lambda head: bool(value := of_head(head)) and test(value) is not negated),
+        None if listed is None or negated else listed.may_hold,
+        listed and labels,
+    )
 
 
-def _test(condition: Condition, read_lines: ReadLines) -> Test:
-    name, operator, text = condition.field, condition.operator, condition.value
-    if operator == "@":
-        return _in_lines(name, [line for line in read_lines(text) if line], condition)
+def _test(condition: Condition) -> Test:
+    name, operator, kind = condition.field, condition.operator, kind_of(condition.field)
     if operator in _ORDER:
-        return _ordered(name, operator, text)
-    if name in _DOMAINS and operator == "=":
-        return _in_domains({text.lower().encode()})
-    value: Any = text.encode() if name == "body" else text
+        return _ordered(condition)
     if operator == "=":
-        return _equals(name, value)
-    if name in _NUMBERS:
-        raise ValueError(f"{condition.text!r}: {name} is a number; expected =, <, <=, > or >=")
+        return _value_test(name, kind.whole(condition))
+    if kind.part is None:
+        raise condition.wrong(f"{name} is a number; expected =, <, <=, > or >=")
+    if operator == "~":
+        return _matching(condition)
+    part, seen = kind.part(condition), kind.seen
     if operator == ":":
-        return lambda found: value in found
-    if operator == "^=":
-        return lambda found: found.startswith(value)
-    search = re.compile(value).search
+        return lambda found: part in found
+    if seen is None:
+        return lambda found: found.startswith(part)
+    return lambda found: seen(found).startswith(part)
+
+
+def _matching(condition: Condition) -> Test:
+    pattern = condition.value.encode() if condition.field == "body" else condition.value
+    try:
+        search = re.compile(pattern, kind_of(condition.field).flags).search
+    except re.error as error:
+        raise condition.wrong(f"not a regular expression ({error})") from None
     return lambda found: search(found) is not None
 
 
-def _equals(name: str, value: Any) -> Test:
+def _ordered(condition: Condition) -> Test:
+    name, read = condition.field, kind_of(condition.field).limit
+    if read is None:
+        known = ", ".join(field for field, kind in KINDS.items() if kind.limit)
+        raise condition.wrong(f"{name} is not a number; {condition.operator} is for {known}")
+    compare, limit = _ORDER[condition.operator], read(condition)
     if name == "time":
-        return lambda found: found[: len(value)] == value
-    if name in _NUMBERS:
-        number = _number(name, value)
-        return lambda found: bool(found == number)
-    return lambda found: bool(found == value)
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"{name}: {text!r} is not a number") from None
-
-
-def _ordered(name: str, operator: str, text: str) -> Test:
-    compare = _ORDER[operator]
-    if name == "time":
-        if not (text.isdecimal() and len(text) <= 14):
-            raise ValueError(f"time: {text!r} is not a timestamp; expected 1 to 14 digits, such as 2014")
-        return lambda found: found != "" and compare(found[: len(text)], text)
-    if name not in _ORDERED:
-        raise ValueError(f"{name} is not a number; {operator} is for {', '.join(_ORDERED)} and time")
-    limit = _number(name, text)
+        size = len(limit)
+        return lambda found: compare(found[:size], limit)
     if name == "status":
         return lambda found: found.isdecimal() and compare(int(found), limit)
     return lambda found: compare(found, limit)
 
 
-def _in_lines(name: str, lines: list[bytes], condition: Condition) -> Test:
-    if not lines:
-        raise ValueError(f"{condition.text!r}: the file has no lines")
-    if name in _NUMBERS:
-        raise ValueError(f"{condition.text!r}: {name} is a number, which cannot be searched in a list")
-    if name in _SEARCHED:
-        _check_literals(lines, condition)
-        return LiteralTest(lines, is_text=name != "body")
-    if name in _DOMAINS:
-        return _in_domains({line.lower() for line in lines})
-    if name == "surt":
-        return _has_prefix(lines)
-    known = {line.decode("utf-8", "replace") for line in lines}
-    if name in ("host", "link_host"):
-        known = {host.lower() for host in known}
-    return lambda found: found in known
+def _value_test(field: str, value: Any) -> Callable[[Any], bool]:
+    """The test of `FIELD=VALUE`: a domain also has the hosts below it, a time those that start with it."""
+    seen = kind_of(field).seen
+    if field == "time":
+        return lambda found: bool(found.startswith(value))
+    if field in _DOMAINS:
+        below = f".{value}"
+        return lambda found: bool(found == value or found.endswith(below))
+    if seen is not None:
+        return lambda found: bool(found == value or seen(found) == value)
+    return lambda found: bool(found == value)
+
+
+class _ListTest(NamedTuple):
+    """Whether a value fits a line of a list; the labels of these lines; and `may_hold` of a FieldTest."""
+
+    holds: Callable[[Any], bool]
+    labels: Callable[[Any], Iterable[str]]
+    may_hold: Callable[[bytes | bytearray], bool] | None = None
+
+
+def _list_test(condition: Condition, lines: list[bytes]) -> _ListTest:
+    """The test of `FIELD@FILE`. Raises ValueError for a list without lines, or with a value that cannot match."""
+    field, known = condition.field, _read_list(condition, lines)
+    if field in _SEARCHED:
+        _check_literals(list(known), condition)
+        literals = LiteralTest(list(known), is_text=field != "body")
+        return _ListTest(
+            literals, _labelled(literals.found, known), literals.may_hold if field == "body" else None
+        )
+    entries = _entries_of(field, known)
+    return _ListTest(_holds(field, known) or (lambda found: bool(entries(found))), _labelled(entries, known))
+
+
+def _holds(field: str, known: Labels) -> Test | None:
+    """Whether a value fits a list, if that is quicker to say than what it fits."""
+    if field in _DOMAINS:
+        return lambda host: _is_below(host, known)
+    is_whole = field not in ("time", "surt") and kind_of(field).seen is None
+    return known.__contains__ if is_whole else None
+
+
+def _is_below(host: str, known: Labels) -> bool:
+    while host:
+        if host in known:
+            return True
+        host = host.partition(".")[2]
+    return False
+
+
+def _labelled(entries: Callable[[Any], Iterable[Any]], known: Labels) -> Callable[[Any], list[str]]:
+    """The labels of the lines that a value fits."""
+
+    def labels(found: Any) -> list[str]:
+        return [label for entry in entries(found) for label in known[entry] or (_shown(entry),)]
+
+    return labels
+
+
+def _shown(entry: Any) -> str:
+    return entry.decode("utf-8", "replace") if isinstance(entry, bytes) else str(entry)
+
+
+def _read_list(condition: Condition, lines: list[bytes]) -> Labels:
+    """The values of a list and their labels, in the order of the file. Blank lines are skipped. Raises ValueError."""
+    known: Labels = {}
+    read = _line_reader(condition)
+    for number, line in enumerate(lines, 1):
+        value, _, label = line.partition(b"\t")
+        if not value or value.isspace():
+            continue
+        try:
+            key = read(value, condition.text)
+        except ValueError:  # again, with the place in the message
+            read(value, f"{condition.text}, line {number}, {value[:_SHOWN].decode('utf-8', 'replace')!r}")
+            raise
+        labels = known.setdefault(key, ())
+        if label and (text := label.strip().decode("utf-8", "replace")) not in labels:
+            known[key] = (*labels, text)
+    if not known:
+        raise condition.wrong("the file has no lines")
+    return known
+
+
+def _line_reader(condition: Condition) -> Callable[[bytes, str], Any]:
+    """The value of a line, as that of a condition with this text is read."""
+    field, operator = condition.field, condition.operator
+    if field == "body":
+        return lambda line, _: line
+    kind = kind_of(field)
+    whole, is_text, is_searched = kind.whole, kind in TEXTS, field in _SEARCHED
+
+    def read(line: bytes, shown: str) -> Any:
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError:
+            raise condition._replace(text=shown).wrong("is not UTF-8") from None
+        value = whole(Condition(field, operator, text if is_text else text.strip(), shown, True))
+        return value.encode() if is_searched else value
+
+    return read
+
+
+def _entries_of(field: str, known: Labels) -> Callable[[Any], list[Any]]:
+    """What a value of a record fits of a list: of times and keys, what it starts with."""
+    if field in ("time", "surt"):
+        sizes = sorted({len(start) for start in known})
+        return lambda found: [found[:size] for size in sizes if found[:size] in known]
+    if field in _DOMAINS:
+        return lambda found: [domain for domain in _domains_above(found) if domain in known]
+    seen = kind_of(field).seen or (lambda found: found)
+    return lambda found: [value] if (value := seen(found)) in known else []
+
+
+def _domains_above(host: str) -> Iterator[str]:
+    """A host, and the domains that it is in."""
+    while host:
+        yield host
+        host = host.partition(".")[2]
 
 
 def _check_literals(lines: list[bytes], condition: Condition) -> None:
@@ -298,26 +257,6 @@ def _check_literals(lines: list[bytes], condition: Condition) -> None:
             )
 
 
-def _in_domains(domains: set[bytes]) -> Test:
-    """Whether a host is one of `domains`, or below one."""
-    known = {domain.decode("utf-8", "replace").strip(".") for domain in domains}
-
-    def test(host: str) -> bool:
-        while host:
-            if host in known:
-                return True
-            host = host.partition(".")[2]
-        return False
-
-    return test
-
-
-def _has_prefix(prefixes: Iterable[bytes]) -> Test:
-    known = {prefix.decode("utf-8", "replace") for prefix in prefixes}
-    sizes = sorted({len(prefix) for prefix in known})
-    return lambda key: any(key[:size] in known for size in sizes)
-
-
 class LiteralTest:
     """Whether one of some texts occurs. They are searched all at once.
 
@@ -327,7 +266,7 @@ class LiteralTest:
     def __init__(self, literals: list[bytes], *, is_text: bool) -> None:
         import hyperscan
 
-        unique = sorted(set(literals))
+        unique = self._literals = sorted(set(literals))
         count, single = len(unique), hyperscan.HS_FLAG_SINGLEMATCH
         flags = [single] * count + [single | hyperscan.HS_FLAG_CASELESS] * len(_ENCODED)
         database = hyperscan.Database()
@@ -338,6 +277,15 @@ class LiteralTest:
     def __call__(self, value: Any) -> bool:
         """Whether one occurs in a text, or in bytes."""
         return self._finds(value.encode() if self._is_text else value, self._stop)
+
+    def found(self, value: Any) -> list[bytes]:
+        """All that occur."""
+        numbers: set[int] = set()
+        self._scan(
+            value.encode() if self._is_text else value,
+            match_event_handler=lambda number, *_: numbers.add(number),
+        )
+        return [self._literals[number] for number in sorted(numbers) if number < len(self._literals)]
 
     def may_hold(self, data: bytes | bytearray) -> bool:
         """False if none occurs in the body of a record with these bytes: none is in them, and they are not encoded."""

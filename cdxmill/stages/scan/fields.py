@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ _OTHER_NAMES = {"link": "links", "link_host": "link_hosts", "link_domain": "link
 DEFAULT = "url,time,type,status,mime,offset,length"
 _FIND = re.compile(r"(?P<name>[\w.-]+)=(?P<field>[a-z][\w.-]*)~(?P<pattern>.+)", re.S)
 Row = dict[str, Any]
+NO_FIELDS: Mapping[str, Any] = {}
 UserFunction = Callable[[Any], object]
 
 
@@ -49,11 +50,26 @@ def text_of(value: bytes | None) -> str | None:
 
 def _mime(record: FullRecord) -> str | None:
     found = record.content_type
-    return None if found is None else found.partition(b";")[0].strip().lower().decode("utf-8", "replace")
+    text = None if found is None else found.partition(b";")[0].strip().lower().decode("utf-8", "replace")
+    return text or None
 
 
-def _key(record: FullRecord) -> str:
-    return surt(record.url.encode()).decode("utf-8", "replace") if record.url else ""
+def _key(record: FullRecord) -> str | None:
+    return surt(record.url.encode()).decode("utf-8", "replace") if record.url else None
+
+
+def _status(record: FullRecord) -> str | None:
+    """The status of a response. The second word of a request is its path."""
+    return None if record.kind == b"request" else text_of(record.http.status)
+
+
+def _body(record: FullRecord) -> bytes | None:
+    return record.body.data if record.has_payload else None
+
+
+def _words(record: FullRecord) -> int | None:
+    text = _text(record)
+    return None if text is None else len(text.split())
 
 
 def _warc(record: FullRecord, name: bytes) -> str | None:
@@ -84,13 +100,13 @@ def _language(record: FullRecord) -> Any:
     return None if text is None else detect_language(text)
 
 
-_HOST = Field(Level.HEADER, lambda record: host_of(record.url), lambda head: host_of(head.url_text()))
+_HOST = Field(Level.HEADER, lambda record: host_of(record.url) or None, lambda head: host_of(head.url_text()))
 _FIELDS = {
-    "url": Field(Level.HEADER, lambda record: record.url, Head.url_text),
+    "url": Field(Level.HEADER, lambda record: record.url or None, Head.url_text),
     "host": _HOST,
     "domain": _HOST,
     "surt": Field(Level.HEADER, _key),
-    "time": Field(Level.HEADER, lambda record: record.time),
+    "time": Field(Level.HEADER, lambda record: record.time or None),
     "type": Field(
         Level.HEADER,
         lambda record: record.kind.decode("latin-1"),
@@ -99,9 +115,9 @@ _FIELDS = {
     "length": Field(Level.HEADER, lambda record: record.length),
     "size": Field(Level.HEADER, lambda record: record.size),
     "offset": Field(Level.HEADER, lambda record: record.offset),
-    "status": Field(Level.HTTP, lambda record: text_of(record.http.status)),
+    "status": Field(Level.HTTP, _status),
     "mime": Field(Level.HTTP, _mime),
-    "body": Field(Level.BODY, lambda record: record.body.data),
+    "body": Field(Level.BODY, _body),
     "charset": Field(Level.PAGE, _of_page("charset")),
     "title": Field(Level.PAGE, _of_page("title")),
     "text": Field(Level.PAGE, _text),
@@ -110,7 +126,7 @@ _FIELDS = {
         Level.PAGE, lambda record: record.page and list(dict.fromkeys(map(host_of, record.page.links)))
     ),
     "link_count": Field(Level.PAGE, lambda record: record.page and len(record.page.links)),
-    "word_count": Field(Level.PAGE, lambda record: len((_text(record) or "").split())),
+    "word_count": Field(Level.PAGE, _words),
     "meta": Field(Level.PAGE, _of_page("metas")),
     "jsonld": Field(Level.PAGE, _of_page("json_ld")),
     "tags": Field(Level.PAGE, _of_page("tags")),
@@ -129,6 +145,7 @@ _PREFIXES = {
     ),
 }
 NAMES = sorted([*_FIELDS, *(f"{name}.NAME" for name in _PREFIXES)])
+_MATCH = "match."
 
 
 def find_field(name: str) -> Field:
@@ -137,6 +154,9 @@ def find_field(name: str) -> Field:
     if dot and prefix in _PREFIXES and rest:
         return _PREFIXES[prefix](rest)
     found = _FIELDS.get(name)
+    if found is None and name.startswith(_MATCH):
+        field = name.removeprefix(_MATCH)
+        raise ValueError(f"{name} has the labels of a list, but no condition is {field}@FILE")
     if found is None:
         raise ValueError(f"unknown field {name!r}; expected one of {', '.join(NAMES)}")
     return found
@@ -157,9 +177,16 @@ class UserStep(NamedTuple):
 class Extractor:
     """The rows of records."""
 
-    def __init__(self, names: str, finds: Iterable[str], steps: Sequence[UserStep]) -> None:
-        """`names` are fields, separated by commas; `finds` are NAME=FIELD~REGEX. Raises ValueError."""
-        wanted = [(name, find_field(name)) for name in (text.strip() for text in names.split(",")) if name]
+    def __init__(
+        self,
+        names: str,
+        finds: Iterable[str],
+        steps: Sequence[UserStep],
+        matched: Mapping[str, Field] = NO_FIELDS,
+    ) -> None:
+        """`names` are fields, separated by commas, `matched` more of them; `finds` are NAME=FIELD~REGEX. Raises ValueError."""
+        texts = [text for part in names.split(",") if (text := part.strip())]
+        wanted = [(name, matched.get(name) or find_field(name)) for name in texts]
         # The text removes scripts from the tree of a page, so fields that need it are read last.
         order = sorted(wanted, key=lambda pair: (pair[1].level, pair[0] in ("text", "word_count")))
         self._read = [(name, field.read) for name, field in order]

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from cdxmill.formats.archives.warc_header import Head
 from cdxmill.stages.pages.full_record import FullRecord
-from cdxmill.stages.scan.conditions import Condition, Every, Node, Not, ReadLines, make_test, parse_expression
-from cdxmill.stages.scan.fields import Level
+from cdxmill.stages.scan.conditions import ReadLines, make_test
+from cdxmill.stages.scan.expressions import Condition, Every, Node, Not, parse_expression
+from cdxmill.stages.scan.fields import Field, Level
 
 Passes = Callable[[FullRecord], bool]
 
@@ -63,14 +64,15 @@ class _Leaf:
     """A condition. `wanted` is False below a `not`."""
 
     def __init__(self, condition: Condition, wanted: bool, read_lines: ReadLines) -> None:
-        field, holds, of_head, may_hold = make_test(condition, read_lines)
+        field, holds, of_head, may_hold, self.labels = make_test(condition, read_lines)
+        self.field = condition.field
         self.refuses: Refuses | None = None
         self.may_hold = may_hold if wanted else None
         if of_head is not None:
             self.refuses = (lambda head: not of_head(head)) if wanted else of_head
         self.level = int(field.level)
         self.passes: Passes = holds if wanted else lambda record: not holds(record)
-        text = condition.text if wanted or "!" in condition.text else f"not {condition.text}"
+        text = condition.text if wanted else f"not {condition.text}"
         self._measured = Measured(text, self.level)
 
     def measure(self, record: FullRecord) -> bool:
@@ -90,8 +92,11 @@ class _Leaf:
     def reorder(self) -> None:
         """A single condition has no order."""
 
-    def leaves(self) -> list[Measured]:
-        return [self._measured]
+    def measured(self) -> Measured:
+        return self._measured
+
+    def leaves(self) -> list[_Leaf]:
+        return [self]
 
 
 class _Conditions:
@@ -151,7 +156,7 @@ class _Conditions:
             all_go_on *= part.rate() if self._is_every else 1 - part.rate()
         return all_go_on if self._is_every else 1 - all_go_on
 
-    def leaves(self) -> list[Measured]:
+    def leaves(self) -> list[_Leaf]:
         return [leaf for part in self.parts for leaf in part.leaves()]
 
 
@@ -210,7 +215,24 @@ class Plan:
 
     def measured(self) -> list[Measured]:
         """What was measured so far, in the order in which the conditions are tested."""
-        return self._group.leaves()
+        return [leaf.measured() for leaf in self._group.leaves()]
+
+    def matched(self) -> dict[str, Field]:
+        """The fields `match.FIELD`: the labels of what a record matches of the lists for this field."""
+        lists: dict[str, list[_Leaf]] = {}
+        for leaf in self._group.leaves():
+            if leaf.labels is not None:
+                lists.setdefault(f"match.{leaf.field}", []).append(leaf)
+        return {name: _match_field(leaves) for name, leaves in lists.items()}
+
+
+def _match_field(leaves: Sequence[_Leaf]) -> Field:
+    tests = [leaf.labels for leaf in leaves if leaf.labels is not None]
+
+    def read(record: FullRecord) -> list[str]:
+        return list(dict.fromkeys(label for test in tests for label in test(record)))
+
+    return Field(Level(leaves[0].level), read)
 
 
 def _flat(nodes: tuple[Node, ...]) -> list[Node]:
