@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cdxmill.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from cdxmill.api.archives import captures, index
+    from cdxmill.api.archives import captures, index, records
     from cdxmill.api.clusters import build, publish, sample, verify, zipnum
     from cdxmill.api.contents import cat, count, recompress, reindex, scan, train_dictionary
     from cdxmill.api.prefix_indexes import PrefixIndex, build_prefix_index
@@ -35,12 +35,13 @@ if TYPE_CHECKING:
     from cdxmill.errors import AbsentError, CdxmillError, InputError, RefusedError, StoppedError, UsageError
     from cdxmill.options.option import Step
     from cdxmill.running.failures import Failure
+    from cdxmill.stages.pages.full_record import FullRecord
 
 _HOMES: dict[str, str] = {}
 """The module of each name."""
 
 for _home, _names in {
-    "api.archives": ("captures", "index"),
+    "api.archives": ("captures", "index", "records"),
     "api.clusters": ("build", "publish", "sample", "verify", "zipnum"),
     "api.contents": ("cat", "count", "recompress", "reindex", "scan", "train_dictionary"),
     "api.prefix_indexes": ("PrefixIndex", "build_prefix_index"),
@@ -71,6 +72,7 @@ for _home, _names in {
     ),
     "options.option": ("Step",),
     "running.failures": ("Failure",),
+    "stages.pages.full_record": ("FullRecord",),
 }.items():
     _HOMES |= dict.fromkeys(_names, _home)
 
@@ -85,6 +87,7 @@ __all__ = [
     "CountResult",
     "DictionaryResult",
     "Failure",
+    "FullRecord",
     "IndexResult",
     "InputError",
     "PrefixIndex",
@@ -110,6 +113,7 @@ __all__ = [
     "lookup_many",
     "publish",
     "recompress",
+    "records",
     "reindex",
     "sample",
     "scan",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from cdxmill.capture import Headers
+from collections.abc import Iterator
+
+from cdxmill.capture import Damage, Headers
+from cdxmill.errors import UsageError
 from cdxmill.formats.archives.http_head import NO_HEAD, HttpHead, parse_http_head
 from cdxmill.formats.archives.warc_header import (
     ASKED,
@@ -17,9 +20,10 @@ from cdxmill.formats.archives.warc_header import (
 from cdxmill.stages.pages.is_page import is_binary, is_page, may_be_page
 from cdxmill.stages.pages.parse_page import Page, computed
 from cdxmill.stages.records.decode_payload import MAX_BODY, Body, decode_body
-from cdxmill.stages.records.parse_header import content_length, parse_header
-from cdxmill.stages.records.read_contents import Content
+from cdxmill.stages.records.parse_header import RecordError, content_length, parse_header
+from cdxmill.stages.records.read_contents import Content, ScratchFiles, choose_contents
 from cdxmill.stages.records.record_parts import first_bytes, is_http, payload_type, record_timestamp
+from cdxmill.stages.window import CHUNK, ReadAt
 
 _HEADER = MAX_HEADER + (1 << 16)
 """Bytes of a record that contain its header."""
@@ -29,7 +33,7 @@ _WITH_PAYLOAD = frozenset((b"response", b"resource", b"conversion", b"metadata")
 class FullRecord:
     """One record. `number` counts the records of the archive from 0; `offset` and `length` are its byte range there.
 
-    Requires: it is used before the next record of its archive is read.
+    Requires: if it is larger than 8 MiB, its block is read before the next record of its archive.
     """
 
     def __init__(
@@ -39,11 +43,11 @@ class FullRecord:
         self.offset, self.length, self.number = content.offset, content.length, number
         self._content = content
         self._found = found
-        self._has_all_fields = self.is_arc = False
+        self.is_arc = False
         if found is None:
             data = self._start_of_record
-            self.headers, self._block_at, self.is_arc = parse_header(data, shapes.parse)
-            self._has_all_fields = True
+            self._asked, self._block_at, self.is_arc = parse_header(data, shapes.parse)
+            self.headers = self._asked
 
     @computed
     def _start_of_record(self) -> bytes | bytearray:
@@ -52,7 +56,12 @@ class FullRecord:
 
     @computed
     def headers(self) -> Headers:
-        """Fields of the record's header by their names in lower case. `header` has all of them."""
+        """The fields of the record's header by their names in lower case."""
+        return parse_warc_header(self._start_of_record)[0]
+
+    @computed
+    def _asked(self) -> Headers:
+        """Those in ASKED, which take less time."""
         assert self._found is not None
         return fields_of(self._found)
 
@@ -65,33 +74,30 @@ class FullRecord:
     def size(self) -> int:
         """Bytes of the block."""
         if self._found is None:
-            return content_length(self.headers)
+            return content_length(self._asked)
         shape, match = self._found  # the other fields are not needed
         return int(match[shape.length])
 
     def header(self, name: bytes) -> bytes | None:
         """A field of the record's header by its name in lower case."""
-        if name not in ASKED and not self._has_all_fields:
-            self.headers, _ = parse_warc_header(self._start_of_record)
-            self._has_all_fields = True
-        return self.headers.get(name)
+        return self._asked.get(name) if name in ASKED else self.headers.get(name)
 
     @property
     def kind(self) -> bytes:
         """The record type: response, request and so on."""
-        return self.headers.get(b"warc-type", b"") if self._found is None else self._found[0].kind
+        return self._asked.get(b"warc-type", b"") if self._found is None else self._found[0].kind
 
     @computed
     def url(self) -> str:
         """The URL; "" if there is none."""
         if self._found is not None:  # without the other fields
             return head_of(self._found).url_text()
-        return self.headers.get(b"warc-target-uri", b"").strip(b"<>").decode("utf-8", "replace")
+        return self._asked.get(b"warc-target-uri", b"").strip(b"<>").decode("utf-8", "replace")
 
     @computed
     def time(self) -> str:
         """The timestamp with 14 digits; "" if the date is missing or invalid."""
-        return (record_timestamp(self.headers, self.is_arc) or b"").decode()
+        return (record_timestamp(self._asked, self.is_arc) or b"").decode()
 
     @computed
     def is_large(self) -> bool:
@@ -117,7 +123,7 @@ class FullRecord:
     def is_http(self) -> bool:
         """Whether the block is an HTTP message."""
         if self._found is None:
-            return self.size > 0 and is_http(self.kind, self.headers.get(b"warc-target-uri", b""))
+            return self.size > 0 and is_http(self.kind, self._asked.get(b"warc-target-uri", b""))
         return self.size > 0 and is_http(*head_of(self._found))
 
     @computed
@@ -139,7 +145,7 @@ class FullRecord:
     @computed
     def content_type(self) -> bytes | None:
         """The Content-Type of the payload: that of the HTTP head, or else of the record."""
-        return payload_type(self.http, self.headers, self.is_arc)
+        return payload_type(self.http, self._asked, self.is_arc)
 
     @property
     def has_payload(self) -> bool:
@@ -158,10 +164,51 @@ class FullRecord:
     @computed
     def page(self) -> Page | None:
         """The page, if the record is one (see is_page.py)."""
-        media = self.headers.get(b"warc-identified-payload-type") or self.content_type
+        media = self._asked.get(b"warc-identified-payload-type") or self.content_type
         if not may_be_page(self.kind, media):
             return None
         data = self.body.data
         if is_binary(data, self.content_type) or not is_page(media, data):
             return None
         return Page(self.url, data, self.content_type)
+
+    @computed
+    def text(self) -> str | None:
+        """The text of a page; of a conversion or another text, all of it; None if it has no text."""
+        if self.page is not None:
+            return self.page.text
+        if self.kind == b"conversion" or (self.content_type or b"").lower().startswith(b"text/"):
+            return self.body.data.decode("utf-8", "replace")
+        return None
+
+    @property
+    def links(self) -> list[str]:
+        """The links of a page: absolute http and https URLs. Of all other records, none."""
+        return [] if self.page is None else self.page.links
+
+
+def full_records(read_at: ReadAt, scratch: ScratchFiles, chunk: int = CHUNK) -> Iterator[FullRecord | Damage]:
+    """Every record of the archive that `read_at(offset, size)` reads, in order. What is not read is Damage.
+
+    If a record of more than 8 MiB is asked for its block after the next one was read, it raises UsageError.
+    """
+    shapes, number = HeaderShapes(), -1
+
+    def choose(content: Content, found: HeaderMatch | None) -> FullRecord | Damage:
+        nonlocal number
+        number += 1
+        own, stream = number, content.stream
+
+        def while_current() -> Iterator[bytes]:
+            if own != number:
+                raise UsageError(
+                    f"record at offset {content.offset}: read its content before the next record"
+                )
+            return stream()
+
+        try:
+            return FullRecord(content._replace(stream=while_current), own, shapes, found)
+        except RecordError as error:
+            return Damage(content.offset, error.reason, error.hint)
+
+    return choose_contents(read_at, scratch, choose, chunk)

@@ -68,7 +68,7 @@ def _body(record: FullRecord) -> bytes | None:
 
 
 def _words(record: FullRecord) -> int | None:
-    text = _text(record)
+    text = record.text
     return None if text is None else len(text.split())
 
 
@@ -82,22 +82,12 @@ def _of_page(name: str) -> Callable[[FullRecord], Any]:
     return lambda record: None if record.page is None else getattr(record.page, name)
 
 
-def _text(record: FullRecord) -> str | None:
-    """The text of a page; of a conversion or another text, all of it."""
-    if record.page is not None:
-        return record.page.text
-    if (_mime(record) or "").startswith("text/") or record.kind == b"conversion":
-        return record.body.data.decode("utf-8", "replace")
-    return None
-
-
 def _language(record: FullRecord) -> Any:
     from cdxmill.stages.pages.decode_text import detect_language
 
     if record.page is not None:
         return record.page.language
-    text = _text(record)
-    return None if text is None else detect_language(text)
+    return None if record.text is None else detect_language(record.text)
 
 
 _HOST = Field(Level.HEADER, lambda record: host_of(record.url) or None, lambda head: host_of(head.url_text()))
@@ -120,7 +110,7 @@ _FIELDS = {
     "body": Field(Level.BODY, _body),
     "charset": Field(Level.PAGE, _of_page("charset")),
     "title": Field(Level.PAGE, _of_page("title")),
-    "text": Field(Level.PAGE, _text),
+    "text": Field(Level.PAGE, lambda record: record.text),
     "links": Field(Level.PAGE, _of_page("links")),
     "link_hosts": Field(
         Level.PAGE, lambda record: record.page and list(dict.fromkeys(map(host_of, record.page.links)))
