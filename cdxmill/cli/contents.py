@@ -48,8 +48,8 @@ def count(arguments: Counting, failures: Failures) -> str:
     the HTML pages of WARC and ARC files, servers in WAT, WARC and ARC files, words in WET files, links in WAT, WARC and
     ARC files. FILE gets one line per item, <item> TAB <count>. The lines are sorted as bytes.
 
-    Damaged records are skipped and reported on stderr. Of an archive that cannot be read to its end, nothing is
-    counted. The exit status is 1 then.
+    Damaged records, and those that take too long, are skipped and reported on stderr. Of an archive that cannot be read
+    to its end, nothing is counted. The exit status is 1 then.
 
     Examples:
         cdxmill count tags -o tags.tsv warcs/

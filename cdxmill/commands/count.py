@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -17,8 +18,9 @@ from cdxmill.messages import count as quantity
 from cdxmill.options.contents import CountOptions
 from cdxmill.outputs.names import check_inputs_stay, output_file
 from cdxmill.running.failures import Failure, Failures
-from cdxmill.running.processes import counted, processes_by_default, run_tasks
+from cdxmill.running.processes import counted, processes_by_default
 from cdxmill.running.progress import Progress
+from cdxmill.running.watched import NO_LOSSES, Limits, Losses, Lost, mark, run_watched, unmark, unmarked
 from cdxmill.stages.counting.count_records import Counted, count_records
 from cdxmill.stages.counting.counters import COUNTERS, Counter
 from cdxmill.stages.counting.tally import Tally, new_tally, spill, sum_lines
@@ -36,11 +38,14 @@ HELD = 64 << 20
 
 
 class CountTask(NamedTuple):
-    """Archives to count; the runs are written to `scratch`, and their names start with its name."""
+    """Archives to count; the runs are written to `scratch`, and their names start with its name.
+
+    Records that cost a process are in `losses` by their numbers. Then there is one archive.
+    """
 
     archives: list[Input]
-    counter: Counter
     scratch: Path
+    losses: Losses = NO_LOSSES
 
 
 @dataclass
@@ -56,13 +61,43 @@ class GroupResult:
     """Archives with records, but none to count."""
 
 
-def count_group(task: CountTask) -> GroupResult:
+def count_watched(
+    tasks: Sequence[CountTask],
+    counter: Counter,
+    processes: int,
+    tick: Callable[[], None],
+    limits: Limits = Limits(),  # noqa: B008 - it cannot be changed
+) -> Iterator[tuple[CountTask, GroupResult]]:
+    """Count the archives of some tasks. A record that takes too long or too much memory is skipped and reported.
+
+    All that counts records calls this: the command, and the task of a job.
+    """
+    work = partial(_count_group, counter)
+    return run_watched(work, tasks, processes, lambda _: tick(), limits, _after_loss)
+
+
+def _after_loss(task: CountTask, how: Lost) -> list[CountTask] | GroupResult:
+    """What follows when a process was lost: its archives once more, one by one; or the result of one that is given up."""
+    Scratch(task.scratch).remove()
+    if len(task.archives) > 1:
+        return [
+            CountTask([archive], task.scratch.with_name(f"{task.scratch.name}-{number}"))
+            for number, archive in enumerate(task.archives)
+        ]
+    losses = task.losses.after(how)
+    if losses is not None:
+        return [task._replace(losses=losses)]
+    (archive,) = task.archives
+    return GroupResult(failures=[Failure(archive.label, None, how.reason, task.losses.hint())])
+
+
+def _count_group(counter: Counter, task: CountTask) -> GroupResult:
     """Count the records of some archives. Of an archive that cannot be read to its end, nothing is counted."""
     result = GroupResult()
-    group = _Group(Scratch(task.scratch), task.scratch.name)
+    group = _Group(Scratch(task.scratch), task.scratch.name, task.losses)
     for archive in task.archives:
         try:
-            found = group.count(archive.location, task.counter)
+            found = group.count(archive.location, counter)
         except InputError as error:
             group.undo()
             result.failures.append(Failure(archive.label, None, error.reason, error.hint))
@@ -82,8 +117,8 @@ def count_group(task: CountTask) -> GroupResult:
 class _Group:
     """The tallies of a group: `_own` of the archive that is read, `_all` of those before it."""
 
-    def __init__(self, scratch: Scratch, name: str) -> None:
-        self._scratch, self._name = scratch, name
+    def __init__(self, scratch: Scratch, name: str, losses: Losses) -> None:
+        self._scratch, self._name, self._losses = scratch, name, losses
         self._own, self._all = new_tally(), new_tally()
         self._own_runs: list[Run] = []
         self._runs: list[Run] = []
@@ -93,13 +128,21 @@ class _Group:
         """Count the records of an archive. Raises InputError."""
         with open_unchanged(archive) as read_at:
             chunk = CHUNK if archive.is_remote else LOCAL_CHUNK
-            return count_records(counted(read_at), counter, self._own, self._limit, chunk)
+            return count_records(
+                unmarked(counted(read_at)), counter, self._own, self._limit, chunk, self._begin
+            )
+
+    def _begin(self, number: int) -> str:
+        """Begin a record that takes long, perhaps. Returns why it has to be skipped, or ""."""
+        mark(number)
+        return self._losses.skip.get(number, "")
 
     def _limit(self) -> None:
         if self._own.size > HELD:
             self._own_runs.append(self._spill(self._own))
 
     def _spill(self, tally: Tally) -> Run:
+        unmark()  # the disk may be slow
         self._number += 1
         name = f"{self._name}.{self._number}"
         run = spill(tally, self._scratch.create, name)
@@ -201,9 +244,9 @@ def _counted(
     with temporary_directory() as directory:
         scratch = Scratch(Path(directory))
         groups = enumerate(_grouped(archives, options.processes))
-        tasks = [CountTask(group, counter, scratch.directory / str(number)) for number, group in groups]
+        tasks = [CountTask(group, scratch.directory / str(number)) for number, group in groups]
         try:
-            counted, runs = _run(tasks, options, failures)
+            counted, runs = _run(tasks, counter, options, failures)
         except ImportError as error:
             raise UsageError(f"{error.name} is not installed; {install_extra('scan')}") from None
         yield counted, sum_lines(merge_runs(runs, scratch.create, scratch.reader))
@@ -216,13 +259,16 @@ def _grouped(archives: Sequence[Input], processes: int) -> list[list[Input]]:
     return [list(archives[start : start + size]) for start in range(0, len(archives), size)]
 
 
-def _run(tasks: Sequence[CountTask], options: CountOptions, failures: Failures) -> tuple[Counted, list[Run]]:
+def _run(
+    tasks: Sequence[CountTask], counter: Counter, options: CountOptions, failures: Failures
+) -> tuple[Counted, list[Run]]:
     archives = sum(len(task.archives) for task in tasks)
     total = total_size(archive.location for task in tasks for archive in task.archives)
     counted, runs, without = Counted(), list[Run](), list[str]()
     with Progress(f"counting {options.what}", archives, total, options.quiet) as progress:
         failures.show_on(progress)
-        for index, result in run_tasks(count_group, tasks, options.processes, progress.tick):
+        limits = Limits(options.timeout, options.memory << 20)
+        for task, result in count_watched(tasks, counter, options.processes, progress.tick, limits):
             for failure in result.failures:
                 failures.report(failure)
             for label, one in result.notes:
@@ -230,7 +276,7 @@ def _run(tasks: Sequence[CountTask], options: CountOptions, failures: Failures) 
             counted.add(result.counted)
             runs += result.runs
             without += result.without
-            for _ in tasks[index].archives:
+            for _ in task.archives:
                 progress.advance()
         failures.close_notes()
         if len(without) < archives:

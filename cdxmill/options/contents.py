@@ -10,7 +10,16 @@ _WHOLE = tuple(f"to={name}" for name in _WARC)
 """Formats of records as they are, which have no fields."""
 
 
-class Scanning(ArchiveInputs, Existing, Running):
+class Watching(Running):
+    """How a command runs that a single record could stop."""
+
+    timeout: int = option(
+        "--timeout N", "Seconds for one record. Then it is skipped and reported.", default=60, min=1
+    )
+    memory: int = option("--memory N", "MiB of memory that one process may use.", default=2048, min=64)
+
+
+class Scanning(ArchiveInputs, Existing, Watching):
     """The arguments of `scan`."""
 
     output: AnyPath = option("--output -o DIR", "Directory, s3 or hdfs URL for the results.")
@@ -59,13 +68,9 @@ class Scanning(ArchiveInputs, Existing, Running):
         default=False,
         init=False,
     )
-    timeout: int = option(
-        "--timeout N", "Seconds for one record. Then it is skipped and reported.", default=60, min=1
-    )
-    memory: int = option("--memory N", "MiB of memory that one process may use.", default=2048, min=64)
 
 
-class _What(Running):
+class _What(Watching):
     """What is counted. It comes before the inputs."""
 
     what: str = argument("WHAT", "What is counted: tags, servers, words or links.", kw_only=False)

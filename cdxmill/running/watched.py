@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from cdxmill.running.processes import (
@@ -23,6 +24,7 @@ from cdxmill.running.processes import (
     signals_held,
     start_worker,
 )
+from cdxmill.stages.window import ReadAt
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -43,8 +45,40 @@ class Lost(NamedTuple):
 class Limits(NamedTuple):
     """Seconds for one item, and bytes of memory of a process."""
 
-    seconds: float
-    memory: int
+    seconds: float = 60.0
+    memory: int = 2 << 30
+
+
+_MOST_LOST = 10
+"""Processes that one task may cost. One that used too much memory counts several times: a leak does not end."""
+_BY_MEMORY = 4
+
+
+class Losses(NamedTuple):
+    """The processes that a task has cost: their number, and the items that are to blame, with the reasons."""
+
+    number: int = 0
+    skip: Mapping[int, str] = MappingProxyType({})
+
+    def after(self, how: Lost) -> Losses | None:
+        """With one more; None if the task has to be given up."""
+        if self.number >= _MOST_LOST:
+            return None
+        item = (
+            None if how.by_memory and not self.number else how.item
+        )  # perhaps other tasks filled the memory
+        more = {} if item is None else {item: how.reason}
+        return Losses(self.number + (_BY_MEMORY if how.by_memory else 1), {**self.skip, **more})
+
+    def hint(self) -> str:
+        """What the user can do about a task that was given up."""
+        return "omit this archive, or find the cause" if self.skip else "try fewer processes (-p)"
+
+    def __reduce__(self) -> tuple[type[Losses], tuple[int, dict[int, str]]]:
+        return type(self), (self.number, dict(self.skip))
+
+
+NO_LOSSES = Losses()
 
 
 class Working(NamedTuple):
@@ -53,7 +87,7 @@ class Working(NamedTuple):
     The seconds of the item are None while it waits for data.
     """
 
-    task: int
+    task: Any
     items: int
     found: int
     seconds: float
@@ -80,40 +114,50 @@ def unmark() -> None:
     _Marks.numbers[_Marks.slot + 1] = _NOTHING
 
 
+def unmarked(read_at: ReadAt) -> ReadAt:
+    """`read_at`, whose time does not count as that of an item: storage has its own time limits."""
+
+    def read(offset: int, size: int) -> bytes:
+        unmark()
+        return read_at(offset, size)
+
+    return read
+
+
 def run_watched(
     work: Callable[[Task], Result],
     tasks: Sequence[Task],
     processes: int,
     tick: Callable[[Sequence[Working]], None],
     limits: Limits,
-    lost: Callable[[int, Lost], Task | Result],
-) -> Iterator[tuple[int, Result]]:
-    """(index of the task, result) for every task, in the order in which they end.
+    lost: Callable[[Task, Lost], list[Task] | Result],
+) -> Iterator[tuple[Task, Result]]:
+    """(task, result) for every task, in the order in which they end.
 
-    `tick` is called about twice a second with what each process does. If a process is lost, `lost(index, how)` returns
-    the task to run again, or the result to take in its place: a tuple of another type than the task's. Also with one
-    process, a process is forked. Errors of a task are raised here.
+    `tick` is called about twice a second with what each process does. If a process is lost, `lost(task, how)` returns
+    the list of tasks to run in place of its task, or the result to take. Also with one process, a process is forked.
+    Errors of a task are raised here.
     """
     if not tasks:
         return
     count = min(processes or processes_by_default(), len(tasks))
     keep_freed_memory()
     pool = _Pool(work, count, limits)
-    waiting = list(enumerate(tasks))[::-1]
+    waiting = list(tasks)[::-1]
     try:
         while waiting or pool.busy:
             while waiting and pool.idle:
-                pool.give(*waiting.pop())
+                pool.give(waiting.pop())
             results = pool.wait()
             tick(pool.working())
-            for index, result in results:
+            for task, result in results:
                 if isinstance(result, Lost):
-                    answer = lost(index, result)
-                    if isinstance(answer, type(tasks[0])):
-                        waiting.append((index, answer))
+                    answer = lost(task, result)
+                    if isinstance(answer, list):
+                        waiting += answer[::-1]
                         continue
                     result = answer
-                yield index, result
+                yield task, result
     finally:
         pool.close()
 
@@ -127,10 +171,10 @@ class _Pool:
         count_in(self._read)
         self._workers: dict[int, Worker] = {}
         self.idle = list(range(count))[::-1]
-        self.busy: dict[int, int] = {}
+        self.busy: dict[int, Any] = {}
         self._since: dict[int, float] = {}
 
-    def give(self, index: int, task: object) -> None:
+    def give(self, task: object) -> None:
         slot = self.idle.pop()
         start = _NUMBERS * slot
         # the process waits, so nobody else writes
@@ -139,7 +183,7 @@ class _Pool:
             _Marks.numbers, _Marks.slot = self._numbers, start  # inherited by the process
             with signals_held():
                 self._workers[slot] = start_worker(self._work, slot, self._read)
-        self.busy[slot], self._since[slot] = index, time.monotonic()
+        self.busy[slot], self._since[slot] = task, time.monotonic()
         with suppress(BrokenPipeError):  # it is noticed when its result is read
             self._workers[slot].connection.send(task)
 
@@ -147,21 +191,21 @@ class _Pool:
         """What each process does that has a task."""
         now = time.monotonic()
         found = []
-        for slot, index in self.busy.items():
+        for slot, task in self.busy.items():
             items, since, finds = self._marks_of(slot)
             of_item = max(now - since / 1e9, 0.0) if since else None
-            found.append(Working(index, items, finds, now - self._since[slot], of_item))
+            found.append(Working(task, items, finds, now - self._since[slot], of_item))
         return found
 
     def _marks_of(self, slot: int) -> tuple[int, int, int]:
         items, since, found = self._numbers[_NUMBERS * slot : _NUMBERS * (slot + 1)]
         return items, since, found
 
-    def wait(self) -> list[tuple[int, Any]]:
+    def wait(self) -> list[tuple[Any, Any]]:
         """Wait for results up to a tick. Raises the errors of tasks."""
         from multiprocessing.connection import wait
 
-        found: list[tuple[int, Any]] = []
+        found: list[tuple[Any, Any]] = []
         slots = {self._workers[slot].connection: slot for slot in self.busy}
         ready = set(wait(list(slots), TICK))
         for connection, slot in slots.items():

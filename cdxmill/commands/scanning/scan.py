@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 from cdxmill.commands.per_archive.task import KEPT_AS, note, open_directory, report, showing
@@ -28,9 +27,6 @@ from cdxmill.storage.scratch import Scratch
 
 _COMPRESSED = re.compile(r"\.(gz|zst)$", re.I)
 _WARC = re.compile(r"\.warc$", re.I)
-_MOST_LOST = 10
-"""Processes that one archive may cost. One that used too much memory counts several times: a leak does not end."""
-_BY_MEMORY = 4
 _LONG = 2.0
 """Seconds. The progress shows a record that takes longer."""
 _MOST_SHOWN = 16
@@ -115,22 +111,15 @@ class _Run:
 
     def scan(self, tasks: Sequence[ScanTask]) -> list[ScanTask]:
         """Scan archives. Returns those to try once more: their storage gave no answer."""
-        running, again = list(tasks), list[ScanTask]()
-
-        def lost(index: int, how: Lost) -> ScanTask | ScannedArchive:
-            found = _after_loss(running[index], how)
-            if isinstance(found, ScanTask):
-                running[index] = found
-            return found
-
+        again = list[ScanTask]()
         limits = Limits(self._options.seconds, self._options.memory)
-        show = partial(self._show, tasks)
-        for index, result in run_watched(scan_one, tasks, self._options.processes, show, limits, lost):
+        done = run_watched(scan_one, tasks, self._options.processes, self._show, limits, _after_loss)
+        for task, result in done:
             if result.again:
                 self._failures.note(f"{result.again}; tried again at the end")
-                again.append(running[index])
+                again.append(task)
             else:
-                self._add(tasks[index].archive, result)
+                self._add(task.archive, result)
         return again
 
     def _add(self, archive: Input, result: ScannedArchive) -> None:
@@ -143,14 +132,14 @@ class _Run:
         self._measured = added([self._measured, result.measured])
         self._progress.advance()
 
-    def _show(self, tasks: Sequence[ScanTask], working: Sequence[Working]) -> None:
+    def _show(self, working: Sequence[Working]) -> None:
         """Show the progress, with the records of archives that are not finished."""
         records = self._records + sum(one.items for one in working)
         matches = self._matches + sum(one.found for one in working)
         rate = records / max(time.monotonic() - self._start, 1e-6)
         self._progress.more = f"{count(records, 'record')} ({rate:.0f}/s), {matches} match"
         longest = sorted(working, key=lambda one: -one.seconds)[:_MOST_SHOWN]
-        names = [posixpath.basename(tasks[one.task].archive.path) for one in longest]
+        names = [posixpath.basename(one.task.archive.path) for one in longest]
         self._progress.at_work = [f"{name}: {_state(one)}" for name, one in zip(names, longest, strict=True)]
         self._progress.tick()
 
@@ -172,18 +161,12 @@ def _state(working: Working) -> str:
     return f"{what}, this record for {human_seconds(working.item_seconds)}" if is_long else what
 
 
-def _after_loss(task: ScanTask, how: Lost) -> ScanTask | ScannedArchive:
+def _after_loss(task: ScanTask, how: Lost) -> list[ScanTask] | ScannedArchive:
     """What follows when a process was lost: the task once more, or the result of an archive that is given up."""
     remove_parts(task.output)
-    item = how.item
-    if task.lost < _MOST_LOST:
-        if how.by_memory and not task.lost:
-            item = None  # perhaps other archives filled the memory
-        skip = {item: how.reason} if item is not None else {}
-        lost = task.lost + (_BY_MEMORY if how.by_memory else 1)
-        return replace(task, lost=lost, skip={**task.skip, **skip})
-    found_out = "omit this archive, or find the cause in what --call runs"
-    hint = found_out if task.skip else "try fewer processes (-p)"
-    failed = [Failure(task.archive.path, None, how.reason, hint)]
+    losses = task.losses.after(how)
+    if losses is not None:
+        return [replace(task, losses=losses)]
+    failed = [Failure(task.archive.path, None, how.reason, task.losses.hint())]
     task.list_failures(failed)
     return ScannedArchive(0, 0, False, failed, [], [])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import IO, NamedTuple, TypeVar
 
@@ -17,12 +17,13 @@ from cdxmill.commands.scanning.rows import as_warc, row_writer, write_warc
 from cdxmill.errors import AbsentError, InputError, RefusedError, UntriedError
 from cdxmill.formats.archives.warc_header import HeaderMatch, HeaderShapes
 from cdxmill.running.failures import Failure
-from cdxmill.running.watched import mark, unmark
+from cdxmill.running.watched import NO_LOSSES, Losses, mark, unmark, unmarked
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.pages.parse_page import CUT
 from cdxmill.stages.records.fetch_record import NoRecord
 from cdxmill.stages.records.parse_header import RecordError
 from cdxmill.stages.records.read_contents import Content, Refusals, choose_at, choose_contents
+from cdxmill.stages.records.unexpected import HINT, SKIPPED, blame_record
 from cdxmill.stages.scan.fields import CallError, Row
 from cdxmill.stages.scan.plan import Measured
 from cdxmill.stages.window import ReadAt
@@ -37,15 +38,13 @@ Given = TypeVar("Given")
 class ScanTask(ArchiveTask):
     """An archive to scan.
 
-    If records are `named`, only these are scanned. Records whose numbers are in `skip` cost a process: they
-    are listed with the reason. `lost` counts these processes. Unless it `is_last`, the archive is tried again if its
-    storage gives no answer.
+    If records are `named`, only these are scanned. Records that cost a process are in `losses` by their numbers, and are
+    listed with the reason. Unless it `is_last`, the archive is tried again if its storage gives no answer.
     """
 
     options: ScanOptions
     named: NamedRecords | None = None
-    skip: Mapping[int, str] = field(default_factory=dict)
-    lost: int = 0
+    losses: Losses = NO_LOSSES
     is_last: bool = True
 
 
@@ -91,7 +90,7 @@ class _Scan:
     def __init__(self, task: ScanTask) -> None:
         self._task, self._scratch = task, Scratch(task.scratch)
         self._plan, self._extractor, _ = compiled(task.options)
-        self._skip, self._passes = task.skip, self._plan.passes
+        self._skip, self._passes = task.losses.skip, self._plan.passes
         self._shapes = HeaderShapes()
         self.failures: list[Failure] = []
         self.notes: list[Note] = []
@@ -102,7 +101,7 @@ class _Scan:
         """Write the output to `file`. Raises InputError."""
         to = self._task.options.to
         with self._task.open_archive() as read_at:
-            found = self._matching(_unmarked(read_at))
+            found = self._matching(unmarked(read_at))
             if to.startswith("warc"):
                 write_warc(file, to, self._task.output.name, (content for content, _ in found))
                 return
@@ -169,15 +168,15 @@ class _Scan:
         mark(number, self.matches)
         self.records = number + 1
         if number in self._skip:
-            self._fail(content.offset, self._skip[number], "the record is skipped")
+            self._fail(content.offset, self._skip[number], SKIPPED)
             return None
         try:
             record = FullRecord(content, number, self._shapes, found)
             return (content, record) if self._passes(record) else None
         except RecordError as error:
             self._fail(content.offset, error.reason, error.hint)
-        except (MemoryError, RecursionError) as error:
-            self._fail(content.offset, _resource(error))
+        except Exception as error:  # whatever a strange record leads to
+            self._fail(content.offset, *_blamed(error))
         return None
 
     def _refusals(self) -> Refusals:
@@ -189,9 +188,12 @@ class _Scan:
         """`refuses`, which counts the records that do not pass. Runs for every record."""
 
         def counted(given: Given) -> bool:
-            if refuses(given):
-                self.records += 1
-                return True
+            try:
+                if refuses(given):
+                    self.records += 1
+                    return True
+            except Exception as error:
+                blame_record(error)  # the whole record is tested next, and then it is reported
             return False
 
         return counted
@@ -203,8 +205,8 @@ class _Scan:
             yield
         except CallError as error:
             self._fail(offset, str(error))
-        except (MemoryError, RecursionError) as error:
-            self._fail(offset, _resource(error))
+        except Exception as error:  # whatever a strange record leads to
+            self._fail(offset, *_blamed(error))
 
     def _note_problems(self, record: FullRecord) -> None:
         """Note a matching record whose body could be decoded only in part."""
@@ -238,18 +240,11 @@ def _may_pass(error: InputError, task: ScanTask) -> bool:
     )
 
 
-def _resource(error: Exception) -> str:
-    return "not enough memory for this record" if isinstance(error, MemoryError) else "nested too deeply"
-
-
-def _unmarked(read_at: ReadAt) -> ReadAt:
-    """`read_at`, whose time does not count as that of a record: storage has its own time limits."""
-
-    def read(offset: int, size: int) -> bytes:
-        unmark()
-        return read_at(offset, size)
-
-    return read
+def _blamed(error: Exception) -> tuple[str, str]:
+    """Reason and hint. Raises the error again if the machine is to blame."""
+    if isinstance(error, MemoryError):
+        return "not enough memory for this record", ""
+    return blame_record(error), HINT
 
 
 def remove_parts(output: Location) -> None:

@@ -10,6 +10,7 @@ import importlib.util
 import sys
 import tempfile
 import threading
+import time
 from collections import Counter as Kinds
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from cdxmill.capture import Note
-from cdxmill.commands.count import CountTask, count_group
+from cdxmill.commands.count import CountTask, count_watched
 from cdxmill.commands.per_archive.index import IndexedArchive, IndexOptions, IndexTask, index_one
 from cdxmill.inputs.named import Input
 from cdxmill.jobs.nodes.files import Destination
@@ -105,17 +106,20 @@ def parse_output(output: bytes) -> tuple[list[Failure], list[Failure]]:
 
 def count_archives(counter: Counter, run: TaskRun) -> None:
     """Map: write the counts of the archives on the work list. A failure or note is a line that starts with a TAB."""
-    with _reporting(run) as directory:
+    with _scratch(run) as directory:
         archives = [Input.of_fields(item["archive"]) for item in run.work()]
         scratch = Scratch(directory)
-        result = count_group(CountTask(archives, counter, scratch.directory / "0"))
-        reports = chain(map(format_failure, result.failures), _lines_of_notes(result.notes))
+        task = CountTask(archives, scratch.directory / "0")
+        found = [result for _, result in count_watched([task], counter, 1, _Report(run))]
+        failures = [failure for result in found for failure in result.failures]
+        runs = [one for result in found for one in result.runs]
+        notes = [note for result in found for note in result.notes]
+        reports = chain(map(format_failure, failures), _lines_of_notes(notes))
         run.output.writelines(b"\t" + line for line in reports)
-        run.output.writelines(
-            map(text_of, sum_lines(merge_runs(result.runs, scratch.create, scratch.reader)))
-        )
+        run.output.writelines(map(text_of, sum_lines(merge_runs(runs, scratch.create, scratch.reader))))
         run.output.flush()
-    run.add(archives=len(archives), records_counted=result.counted.counted, failures=len(result.failures))
+    counted = sum(result.counted.counted for result in found)
+    run.add(archives=len(archives), records_counted=counted, failures=len(failures))
 
 
 def counter_in_job(name: str) -> Counter:
@@ -152,26 +156,40 @@ def _without_failures(lists: Iterable[list[bytes]], path: Path) -> Iterator[list
         yield lines
 
 
+class _Report:
+    """Reports to Hadoop that bytes were read, at most every 30 seconds. If none are read, Hadoop ends the task."""
+
+    def __init__(self, run: TaskRun) -> None:
+        self._run, self._reported, self._next = run, 0, time.monotonic() + _REPORT_INTERVAL
+
+    def __call__(self) -> None:
+        now, done = time.monotonic(), bytes_done()
+        if now >= self._next and done > self._reported:
+            self._reported, self._next = done, now + _REPORT_INTERVAL
+            self._run.show(f"{done >> 20} MiB read")
+
+
+@contextmanager
+def _scratch(run: TaskRun) -> Iterator[Path]:
+    """A directory for temporary files of the task."""
+    with tempfile.TemporaryDirectory(prefix="cdxmill-", dir=run.directory) as directory:
+        yield Path(directory)
+
+
 @contextmanager
 def _reporting(run: TaskRun) -> Iterator[Path]:
-    """A directory for temporary files of the task. Meanwhile, report to Hadoop that bytes were read.
+    """A directory for temporary files of the task. Meanwhile, a thread reports to Hadoop that bytes were read."""
+    stop, report = threading.Event(), _Report(run)
 
-    If none are read there is no report, and Hadoop ends the task.
-    """
-    stop = threading.Event()
+    def keep_reporting() -> None:
+        while not stop.wait(1.0):
+            report()
 
-    def report() -> None:
-        reported = 0
-        while not stop.wait(_REPORT_INTERVAL):
-            if (done := bytes_done()) > reported:
-                reported = done
-                run.show(f"{done >> 20} MiB read")
-
-    thread = threading.Thread(target=report, daemon=True)
+    thread = threading.Thread(target=keep_reporting, daemon=True)
     thread.start()
     try:
-        with tempfile.TemporaryDirectory(prefix="cdxmill-", dir=run.directory) as directory:
-            yield Path(directory)
+        with _scratch(run) as directory:
+            yield directory
     finally:
         stop.set()
         thread.join()

@@ -17,6 +17,7 @@ from cdxmill.stages.records.parse_header import RecordError, parse_header
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.records.record_parts import record_parts
 from cdxmill.stages.records.take_record import ReadCommon, take_whole
+from cdxmill.stages.records.unexpected import HINT, SKIPPED, blame_record
 from cdxmill.stages.window import CHUNK, ReadAt
 
 
@@ -38,9 +39,17 @@ class Counted:
 
 
 def count_records(
-    read_at: ReadAt, counter: Counter, tally: Tally, spill: Callable[[], None], chunk: int = CHUNK
+    read_at: ReadAt,
+    counter: Counter,
+    tally: Tally,
+    spill: Callable[[], None],
+    chunk: int = CHUNK,
+    begin: Callable[[int], str] = lambda number: "",
 ) -> Counted:
-    """Count the records of the archive that `read_at(offset, size)` reads. `spill` is called after each of them."""
+    """Count the records of the archive that `read_at(offset, size)` reads. `spill` is called after each of them.
+
+    `begin` is called before a record that compiled code does not count, with its number. It returns a reason to skip it.
+    """
     counted = Counted()
     archive = Archive(read_at)
     take = _reader(counter, tally, spill, counted)
@@ -49,9 +58,13 @@ def count_records(
             counted.findings.add(item)
         elif isinstance(item, Record) and item.headers.get(b"warc-type") != b"warcinfo":
             counted.records += 1
-            if item.headers.get(b"warc-type") not in counter.others:
-                _count(item, archive, counter, tally, counted)
-                spill()
+            if item.headers.get(b"warc-type") in counter.others:
+                continue
+            if reason := begin(counted.records):
+                counted.findings.add(Damage(item.offset, reason, SKIPPED))
+                continue
+            _count(item, archive, counter, tally, counted)
+            spill()
         elif isinstance(item, CrawlNotes):
             counted.records += 1
     return counted
@@ -110,6 +123,8 @@ def _count(record: Record, archive: Archive, counter: Counter, tally: Tally, cou
             counted.skipped[text] = counted.skipped.get(text, 0) + 1
     except BadRecord as error:
         counted.findings.add(Damage(record.offset, str(error), error.hint))
+    except Exception as error:  # whatever a strange record leads to
+        counted.findings.add(Damage(record.offset, blame_record(error), HINT))
 
 
 def _whole(record: Record, archive: Archive, counted: Counted) -> Record:

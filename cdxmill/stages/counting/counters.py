@@ -168,7 +168,7 @@ def count_links(record: Record, tally: Tally) -> list[str]:
     html = html_of(record)
     url = record.headers.get(b"warc-target-uri", b"").strip(b"<>").decode("utf-8", "replace")
     page = Page(url, html.data, html.content_type)
-    hrefs = (node.attrs["href"] for node in page.tree.css("a[href], area[href]"))
+    hrefs = (node.attrs.get("href") for node in page.tree.css("a[href], area[href]"))
     add_links(url, page.base, hrefs, tally)
     return html.problems
 

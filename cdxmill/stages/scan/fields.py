@@ -55,7 +55,11 @@ def _mime(record: FullRecord) -> str | None:
 
 
 def _key(record: FullRecord) -> str | None:
-    return surt(record.url.encode()).decode("utf-8", "replace") if record.url else None
+    """The URL key; None if there is no URL, or one whose port is not a number."""
+    try:
+        return surt(record.url.encode()).decode("utf-8", "replace") if record.url else None
+    except ValueError:
+        return None
 
 
 def _status(record: FullRecord) -> str | None:
