@@ -36,7 +36,7 @@ def share(directory: str, *patterns: str) -> "tuple[str, list[str]]":
 
 
 S3 = ["boto3>=1.35.70"]
-SCAN = ["hyperscan>=0.9", "resiliparse>=2.0.1", "selectolax>=1.0.2"]
+SCAN = ["ada-url>=4", "hyperscan>=0.9", "resiliparse>=2.0.1", "selectolax>=1.0.2"]
 PARQUET = ["pyarrow>=20"]
 JOBS = [
     "mrjob==0.7.4",

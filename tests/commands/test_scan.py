@@ -258,7 +258,12 @@ def test_parquet(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("where", "status"),
-    [("status=200 and url:example and header.server!:x", 0), ("title:x", 2), ("body@words", 2)],
+    [
+        ("status=200 and url:example and header.server!:x", 0),
+        ("title:x", 2),
+        ("body@words", 2),
+        ("host=a.com", 2),
+    ],
 )
 def test_headers_are_searched_without_the_libraries_for_pages(
     where: str,
@@ -267,7 +272,14 @@ def test_headers_are_searched_without_the_libraries_for_pages(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for name in ("selectolax", "selectolax.lexbor", "resiliparse", "resiliparse.parse.lang", "hyperscan"):
+    for name in (
+        "selectolax",
+        "selectolax.lexbor",
+        "resiliparse",
+        "resiliparse.parse.lang",
+        "hyperscan",
+        "ada_url",
+    ):
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "words").write_text("x\n")

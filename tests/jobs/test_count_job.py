@@ -155,11 +155,11 @@ def test_a_node_without_a_library_says_so(tmp_path: Path, manifest: Path) -> Non
 def test_without_the_library_the_command_says_so(tmp_path: Path) -> None:
     (tmp_path / "a.warc.gz").write_bytes(gzip.decompress(page("<a href='http://b.org/'>")))
     code = (
-        "import sys; sys.modules['selectolax'] = sys.modules['selectolax.lexbor'] = None;"
+        "import sys; sys.modules['ada_url'] = None;"
         "from cdxmill.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", code, "count", "links", "-o", "-", str(tmp_path / "a.warc.gz")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "selectolax" in done.stderr
+    assert "ada_url is not installed" in done.stderr
     assert "pip install './cdxmill[scan]', with a checkout in ./cdxmill" in done.stderr

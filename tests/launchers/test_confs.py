@@ -98,8 +98,8 @@ def test_the_nodes_get_what_indexing_and_counting_import_in_the_versions_that_ar
     # what urllib3 would take if it is there, what makes this an editable install, and the cache of `lookup`
     not_needed = {"cdxmill", "brotli", "brotlipy", "cffi", "setuptools", "cachetools"}
     needed = {owner for name in loaded.split() for owner in owners.get(name, [])} - not_needed
-    needed |= {"msgspec", "resiliparse", "selectolax"}  # for the counting jobs
-    pins = dict(pin.split("==") for pin in re.findall(r"[a-z0-9]+==[\d.]+", BOOTSTRAP))
+    needed |= {"ada-url", "msgspec", "resiliparse", "selectolax"}  # for the counting jobs
+    pins = dict(pin.split("==") for pin in re.findall(r"[a-z0-9-]+==[\d.]+", BOOTSTRAP))
     assert set(pins) == {*needed, "boto3"}
     constraints = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines())
     assert pins == {name: constraints[name] for name in pins}
@@ -134,10 +134,10 @@ def test_bootstrap_makes_an_environment(has_python: bool, tmp_path: Path) -> Non
     installed = [] if has_python else ["dnf install --assumeyes --quiet python3.11 python3.11-pip"]
     assert called[:-2] == [*installed, f"python3.11 -m venv --clear -- {place}"]
     assert called[-2].startswith("python -m pip install ")
-    assert "--only-binary :all: --retries 10 --index-url https://mirror/simple boto3==" in called[-2]
+    assert "--only-binary :all: --retries 10 --index-url https://mirror/simple ada-url==" in called[-2]
     assert (
         called[-1]
-        == "python -c import boto3, deflate, isal, msgspec, orjson, resiliparse, selectolax, stringzilla, urllib3, zstandard"
+        == "python -c import ada_url, boto3, deflate, isal, msgspec, orjson, resiliparse, selectolax, stringzilla, urllib3, zstandard"
     )
 
 

@@ -91,7 +91,7 @@ def compiled(options: ScanOptions) -> Program:
         steps += [_user_step(name, True, files) for name in options.page_calls]
         extractor = Extractor(options.extract, options.finds, steps, plan.matched())
         if max(plan.level, extractor.level) >= Level.PAGE:
-            for name in ("selectolax.lexbor", "resiliparse.parse.lang"):
+            for name in ("selectolax.lexbor", "resiliparse.parse.lang", "ada_url"):
                 importlib.import_module(name)
         return Program(plan, extractor, files)
     except ValueError as error:

@@ -19,13 +19,12 @@ from cdxmill.stages.counting.tally import Tally, clean_item
 from cdxmill.stages.counting.wat_records import is_wat, links_of, server_values
 from cdxmill.stages.pages.decode_text import markup_of
 from cdxmill.stages.pages.is_page import is_binary, is_page, may_be_page
-from cdxmill.stages.pages.parse_page import CUT, MAX_HTML, LinkBase, Page, host_of
+from cdxmill.stages.pages.parse_page import CUT, MAX_HTML, Page
+from cdxmill.stages.pages.web_urls import LinkBase, host_of, may_lead_away
 from cdxmill.stages.records.decode_payload import decode_body
 from cdxmill.stages.records.parse_header import REPAIR
 from cdxmill.stages.records.record_parts import http_head_of, payload_start, payload_type
 
-_PLAIN = re.compile(r"https?://([a-z0-9.-]+)(?:[/?#]|\Z)", re.I)
-"""A URL whose host needs no further parsing."""
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _ADDRESS = re.compile(r"[0-9.]+")
 _LONGEST = 253
@@ -42,39 +41,24 @@ _NO_PAGES = frozenset((b"request", b"metadata", b"warcinfo", b"revisit", b"conve
 
 def add_links(url: str, base: LinkBase, hrefs: Iterable[str | None], tally: Tally) -> None:
     """Count the links from the page at `url`. They are as the page has them, and start from `base`."""
-    source = _node_of(url)
+    source = _node(host_of(url))
     if not source:
         return
-    if _node_of(base.url) == source:  # all other links are within the host, and most links are
-        hrefs = [href for href in hrefs if href and ("//" in href or not href.isprintable())]
-    for host, count in collections.Counter(map(_host, base.absolute(hrefs))).items():
+    if _node(host_of(base.url)) == source:  # all other links are within the host, and most links are
+        hrefs = [href for href in hrefs if href and may_lead_away(href)]
+    for host, count in collections.Counter(map(host_of, base.absolute(hrefs))).items():
         target = _node(host)
         if target and target != source:
             tally.add(f"{source} {target}".encode(), count)
-
-
-def _node_of(url: str) -> str:
-    return _node(_host(url))
-
-
-def _host(url: str) -> str:
-    found = _PLAIN.match(url)
-    return found[1] if found is not None else host_of(url)
 
 
 @lru_cache(_CACHED)
 def _node(host: str) -> str:
     """A host as an item has it; "" if it is none that can be counted.
 
-    >>> _node("WWW.Example.com"), _node("127.0.0.1")
+    >>> _node("www.example.com"), _node("127.0.0.1")
     ('com.example', '')
     """
-    host = host.lower().rstrip(".")
-    if not host.isascii():
-        try:
-            host = host.encode("idna").decode()
-        except UnicodeError:
-            return ""
     labels = host.split(".")
     if labels[0] == "www" and len(labels) > 1:
         del labels[0]

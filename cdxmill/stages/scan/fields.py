@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from orjson import OPT_NON_STR_KEYS, JSONEncodeError, dumps
@@ -12,7 +13,7 @@ from orjson import OPT_NON_STR_KEYS, JSONEncodeError, dumps
 from cdxmill.formats.archives.warc_header import Head
 from cdxmill.formats.lines.surt import surt
 from cdxmill.stages.pages.full_record import FullRecord
-from cdxmill.stages.pages.parse_page import host_of
+from cdxmill.stages.pages.web_urls import host_of
 
 _OTHER_NAMES = {"link": "links", "link_host": "link_hosts", "link_domain": "link_hosts", "language": "lang"}
 DEFAULT = "url,time,type,status,mime,offset,length"
@@ -143,7 +144,7 @@ _MATCH = "match."
 
 
 def find_field(name: str) -> Field:
-    """The field of this name. Raises ValueError."""
+    """The field of this name. Raises ValueError, and ImportError if a library is missing."""
     prefix, dot, rest = name.partition(".")
     if dot and prefix in _PREFIXES and rest:
         return _PREFIXES[prefix](rest)
@@ -153,6 +154,8 @@ def find_field(name: str) -> Field:
         raise ValueError(f"{name} has the labels of a list, but no condition is {field}@FILE")
     if found is None:
         raise ValueError(f"unknown field {name!r}; expected one of {', '.join(NAMES)}")
+    if found is _HOST:
+        import_module("ada_url")  # now, and not at the first host that needs it
     return found
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import inf
 from typing import Any, NamedTuple
 
-from cdxmill.stages.pages.parse_page import host_of
+from cdxmill.stages.pages.web_urls import LinkBase, host_of
 from cdxmill.stages.scan.expressions import Condition
 
 Read = Callable[[Condition], Any]
@@ -274,6 +274,14 @@ def _url(condition: Condition) -> str:
     return same_url(text)
 
 
+def _link(condition: Condition) -> str:
+    """A link as pages have it: as browsers write the URL, without a fragment."""
+    links = LinkBase("").absolute([_url(condition)])
+    if not links:
+        raise condition.wrong("links are http and https URLs, such as http://example.com/")
+    return links[0]
+
+
 def _url_part(condition: Condition) -> str:
     text = _text(condition)
     if condition.operator != "^=":
@@ -347,12 +355,13 @@ _NO_CASE = re.IGNORECASE
 _HOSTS = Kind(_host, _host_part, flags=_NO_CASE)
 _DOMAINS = Kind(_domain, _host_part, flags=_NO_CASE)
 _URLS = Kind(_url, _url_part, seen=same_url)
+_LINKS = Kind(_link, _url_part)
 _NUMBERS = Kind(_count, None, _limit)
 _LANGUAGES = Kind(_language, _language_part, flags=_NO_CASE)
 KINDS = {
     "url": _URLS,
-    "link": _URLS,
-    "links": _URLS,
+    "link": _LINKS,
+    "links": _LINKS,
     "host": _HOSTS,
     "link_host": _HOSTS,
     "link_hosts": _HOSTS,

@@ -131,6 +131,7 @@ HOSTS = {
     b"com.example com.example.other": 2,
     b"com.example example.xn--bcher-kva": 1,
     b"com.example org.b": 2,
+    b"com.example c": 1,
 }
 
 

@@ -9,7 +9,7 @@ import brotli  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import pytest
 
 from cdxmill.stages.pages.decode_text import decode_text
-from cdxmill.stages.pages.parse_page import LinkBase, Page, host_of
+from cdxmill.stages.pages.parse_page import Page
 from cdxmill.stages.records.decode_payload import decode_body
 
 HTML = b"text/html"
@@ -94,32 +94,6 @@ def test_a_page() -> None:
     assert page.metas == {"description": "about it"}
     assert (page.json_ld, page.json_ld_errors) == ([{"@type": "Thing"}], 1)
     assert page.tags["p"] == 2
-
-
-def test_links_are_absolute() -> None:
-    base = LinkBase("http://a.com/dir/page?q", "/b/")
-    hrefs = {
-        "z": "http://a.com/b/z",
-        "/k": "http://a.com/k",
-        "//c.com/x\n": "http://c.com/x",
-        " ?q ": "http://a.com/b/?q",
-        "../up": "http://a.com/up",
-        "HTTP://X.com/": "HTTP://X.com/",
-        "http:rel": "http://a.com/b/rel",
-        "a\tb": "http://a.com/b/ab",
-        "/a/../b": "http://a.com/b",
-        "http://[::1]/": "http://[::1]/",
-    }
-    assert base.absolute(hrefs) == list(hrefs.values())
-    assert (
-        base.absolute(["#top", "", None, "mailto:a@b.c", "javascript:x()", "http://[", "data:text/html,x"])
-        == []
-    )
-
-
-def test_hosts() -> None:
-    urls = ("http://u:p@A.com:80/x", "https://a.com?x@y", "http://[::1]:80/", "dns:a.com", "http://a.com./")
-    assert [host_of(url) for url in urls] == ["a.com", "a.com", "[::1]", "", "a.com"]
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,7 @@ time:2014-01        | digits
 url=www.iana.org    | url:www.iana.org
 url^=www.iana.org   | url:www.iana.org
 url=http://a.org/*  | url^=http://a.org/, or quote
+link=ftp://a.org/     | http and https
 url:*.pdf           | url:.pdf, or quote
 title=Annual*       | title^=Annual, or quote
 url:'a              | a quote is not closed
@@ -90,7 +91,7 @@ FILES = {
 }
 
 PAGE = (
-    "<title>Caf\xe9 menu</title><a href='http://shop.example.org/x'>buy</a>"
+    "<title>Caf\xe9 menu</title><a href='http://shop.example.org/x'>buy</a><a href='https:\\\\Stra\xdfe.org\\a b'>"
     + "The authority is responsible for the names and numbers of the whole internet, which are used by people. "
     * 5
 )
@@ -98,6 +99,7 @@ SAME = """
 status=200 | lang=EN | language!=DE | host=WWW.EXAMPLE.COM | host=www.example.com. | host!=WWW.IANA.ORG
 host:EXAMPLE | host^=WWW. | host~^WWW\\. | domain=Example.COM | domain=.example.com | host@hosts | domain@domains
 link_host=SHOP.example.org | link_domain=ORG | link=HTTP://SHOP.example.org/x | link^=HTTP://shop.EXAMPLE
+link=http:\\\\shop.example.org/y/../x#top | link='https://stra\xdfe.org/a b' | link_host=STRA\xdfE.org | link_host=xn--strae-oqa.org
 mime=Text/HTML | mime:HTML | mime^=TEXT/ | mime~^TEXT | type=Response | type^=RESP
 time=2014 | time=2014-05 | time=2014-05-06 | time=2014-05-06T07:08:09Z | time='2014-05-06 07:08' | time^=2014-05
 time<2014-06 | time>=2014-05-06 | time>2014-04 | time@times | time!=2015-01

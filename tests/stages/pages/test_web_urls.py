@@ -1,0 +1,142 @@
+"""Links and hosts are those of browsers: cases of the standards, and any URL against the library that does it all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import ada_url
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from cdxmill.stages.pages.web_urls import LinkBase, host_of, may_lead_away
+
+CASES = json.loads(Path(__file__).with_name("web_url_cases.json").read_text())
+WEB = ("http://", "https://")
+SPACES = "".join(map(chr, range(33)))
+BASES = (
+    "http://www.example.com/docs/guide/index.html", "https://e.de", "http://u@h.org:81/a/../b;c?q=1#f", "http://e.com?x/y",
+    "http://a.com/ü/é?x/y", "dns:x", "http://1.2.3.4:80/a//b/c/d", "ftp://h/x/y", "http://x:y/", "", "HTTP://A.COM/%2e/X/y/",
+)  # fmt: skip
+PARTS = (
+    "/", "\\", "//", "///", ":", ".", "..", "../", "../../", "?", "#", "@", "[", "]", "%", "%2e", "%2E", "%41", "a", "b.com",
+    "x.html", "http:", "https:", "http://b.com/", "HTTP:", "x:", "javascript:", "mailto:a@b", " ", "\t", "\n", "1", "0x7f", "ü",
+    "ß", "\u200d", "。", "xn--", "<", "|", "^", "'", '"', "\0", ":80", ":99999", "&", "=", ";", "[::1]", "256", "-", "_", "ｅ", "{",
+    "c:", "*", "~", "\ud800",
+)  # fmt: skip
+SCHEMES = ("http://", "https://", "http:", "", "ftp://", "foo://")
+
+
+def browser(base: str, href: str) -> list[str]:
+    """The link that the library finds by itself."""
+    text = href.replace("\ud800", "\ufffd")
+    if text.strip(SPACES)[:1] in ("", "#"):
+        return []
+    start = ada_url.join_url("about:blank", base) if ada_url.check_url(base) else "about:blank"
+    try:
+        link = ada_url.join_url(start, text).partition("#")[0]
+    except ValueError:
+        return []
+    return [link] if link.startswith(WEB) else []
+
+
+def browser_host(url: str) -> str:
+    try:
+        return str(ada_url.URL(url.replace("\ud800", "\ufffd")).hostname).rstrip(".")
+    except ValueError:
+        return ""
+
+
+HREFS = st.lists(st.sampled_from(PARTS), min_size=1, max_size=7).map("".join)
+
+
+@given(HREFS, st.sampled_from(BASES), st.sampled_from(SCHEMES))
+@example("http:#///", BASES[4], "")
+@example("https:\n///a", BASES[0], "")
+@settings(max_examples=1000, deadline=None)
+def test_the_short_ways_find_what_the_library_finds(href: str, base: str, scheme: str) -> None:
+    url = scheme + href
+    assert LinkBase(base).absolute([href, href]) == browser(base, href) * 2
+    assert host_of(url) == browser_host(url)
+    if browser_host(base) and not may_lead_away(href):
+        assert {host_of(link) for link in browser(base, href)} <= {browser_host(base)}
+
+
+def test_links_are_those_of_the_standard() -> None:
+    for href, base, url in CASES["joins"]:
+        is_nowhere = href.strip(SPACES)[:1] in ("", "#")
+        expected = [url.partition("#")[0]] if url and not is_nowhere else []
+        assert LinkBase(base).absolute([href]) == expected, (href, base)
+
+
+def test_names_of_hosts_are_those_of_the_standard() -> None:
+    for name, host in CASES["hosts"]:
+        assert host_of(f"http://{name}/") == (host or ""), name
+    assert host_of("http://Straße.de/") == "xn--strae-oqa.de"
+    assert host_of("http://نامه\u200cای.com/") == "xn--mgba3gch31f060k.com"
+
+
+@pytest.mark.parametrize(
+    "href", ["\\\\b.com", "/\\b.com", "///b.com", "https:/b.com", "//b.com:80", "\t/\n/b.com"]
+)
+def test_every_way_to_write_another_host_is_found(href: str) -> None:
+    assert may_lead_away(href)
+    assert [host_of(link) for link in LinkBase("http://a.com/x/").absolute([href])] == ["b.com"]
+    assert host_of(LinkBase("http://a.com/", href).url) == "b.com"
+
+
+def test_links_are_absolute() -> None:
+    base = LinkBase("http://a.com/dir/page?q", "/b/")
+    hrefs = {
+        "z": "http://a.com/b/z",
+        "/k": "http://a.com/k",
+        "//c.com/x\n": "http://c.com/x",
+        " ?q ": "http://a.com/b/?q",
+        "../up": "http://a.com/up",
+        "HTTP://X.com": "http://x.com/",
+        "http:rel": "http://a.com/b/rel",
+        "a\tb": "http://a.com/b/ab",
+        "/a/../b": "http://a.com/b",
+        "http://[::1]/": "http://[::1]/",
+    }
+    assert base.absolute(hrefs) == list(hrefs.values())
+    others = ["#top", " #top", "", None, "mailto:a@b.c", "javascript:x()", "http://[", "data:text/html,x"]
+    assert base.absolute(others) == []
+
+
+def test_a_link_that_depends_on_the_page_is_not_that_of_another_page() -> None:
+    hrefs = ["?x", "http:?x", "http:", "y"]
+    for page in ("one", "two"):
+        url = f"http://a.com/d/{page}"
+        assert LinkBase(f"{url}?q#f").absolute(hrefs) == [
+            f"{url}?x",
+            f"{url}?x",
+            f"{url}?q",
+            "http://a.com/d/y",
+        ]
+
+
+def test_a_base_that_is_no_address_for_links_is_ignored() -> None:
+    for href in ("data:text/html,x", "javascript:x", "http://["):
+        assert LinkBase("http://a.com/x/y", href).absolute(["z"]) == ["http://a.com/x/z"]
+    assert LinkBase("http://a.com/", "ftp://b.com/").absolute(["z"]) == []
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    base = LinkBase("http://a.com/")
+    assert len(base.absolute([f"x{number}" for number in range(2000)])) == 2000
+    assert len(base._known) <= 512
+    assert len(LinkBase(f"http://a.com/{'d' * 999}/").absolute(["x" * 9999])[0]) > 10_000
+
+
+def test_hosts() -> None:
+    urls = (
+        "http://u:p@A.com:80/x",
+        "https://a.com?x@y",
+        "http://[::1]:80/",
+        "dns:a.com",
+        "http://a.com./",
+        "",
+    )
+    assert [host_of(url) for url in urls] == ["a.com", "a.com", "[::1]", "", "a.com", ""]
