@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from cdxmill.options.archives import ArchiveInputs
-from cdxmill.options.option import REPLACE, AnyPath, Excludes, Existing, Running, argument, option
+from cdxmill.options.option import REPLACE, AnyPath, Excludes, Existing, Needs, Running, argument, option
 
 _WARC = ("warc.gz", "warc.zst")
 _WHOLE = tuple(f"to={name}" for name in _WARC)
@@ -61,6 +61,14 @@ class Scanning(ArchiveInputs, Existing, Watching):
         "Scan only the records that these index lines name, as lookup prints them: path, URL, or - for standard"
         " input. INPUT has to contain their archives. A line whose record has another URL or time is reported.",
         default=None,
+    )
+    sample: str | None = option(
+        "--sample N",
+        "Choose N of the matching records of all archives, or a share such as 1%, at random. The same ones in each run.",
+        default=None,
+    )
+    seed: int | None = option(
+        "--seed N", "Choose another sample. Default: 0.", Needs("sample"), default=None, min=0
     )
     explain: bool = option(
         "--explain",

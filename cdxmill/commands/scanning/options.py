@@ -18,13 +18,17 @@ from cdxmill.inputs.named import Input
 from cdxmill.outputs.existing import Seen
 from cdxmill.stages.scan.fields import DEFAULT, Extractor, Level, UserStep
 from cdxmill.stages.scan.plan import Plan
+from cdxmill.stages.scan.sampling import SAMPLE, parse_sample, sample_field
 from cdxmill.storage.location import Location, locate
 from cdxmill.version import __version__, install_extra
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScanOptions(OutputOptions):
-    """What is searched, what is written of each match, and how the scan runs."""
+    """What is searched, what is written of each match, and how the scan runs.
+
+    `limit` is the largest number in a sample of N records, when it is known.
+    """
 
     where: tuple[str, ...] = ()
     extract: str = DEFAULT
@@ -32,6 +36,9 @@ class ScanOptions(OutputOptions):
     calls: tuple[str, ...] = ()
     page_calls: tuple[str, ...] = ()
     to: str = "jsonl.gz"
+    sample: str | None = None
+    seed: int = 0
+    limit: float | None = None
     seconds: float = 60.0
     memory: int = 2 << 30
 
@@ -86,10 +93,11 @@ def compiled(options: ScanOptions) -> Program:
 
     check_format(options.to)
     try:
-        plan = Plan(options.where, read_lines)
+        fields = {SAMPLE: sample_field(options.seed)}
+        plan = Plan(_conditions(options), read_lines, fields)
         steps = [_user_step(name, False, files) for name in options.calls]
         steps += [_user_step(name, True, files) for name in options.page_calls]
-        extractor = Extractor(options.extract, options.finds, steps, plan.matched())
+        extractor = Extractor(options.extract, options.finds, steps, {**fields, **plan.matched()})
         if max(plan.level, extractor.level) >= Level.PAGE:
             for name in ("selectolax.lexbor", "resiliparse.parse.lang", "ada_url"):
                 importlib.import_module(name)
@@ -99,6 +107,13 @@ def compiled(options: ScanOptions) -> Program:
     except ModuleNotFoundError as error:
         name = (error.name or "").partition(".")[0]
         raise UsageError(f"{name} is not installed; {install_extra('scan')}") from None
+
+
+def _conditions(options: ScanOptions) -> tuple[str, ...]:
+    """Those of the user, and that of the sample. Raises ValueError."""
+    limits = [] if options.limit is None else [f"{SAMPLE}<={options.limit!r}"]
+    share, _ = parse_sample(options.sample)
+    return (*options.where, *limits, *([f"{SAMPLE}<{share!r}"] if share < 1 else []))
 
 
 def _user_step(name: str, of_page: bool, files: list[bytes]) -> UserStep:

@@ -10,7 +10,15 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import NamedTuple
 
-from cdxmill.commands.per_archive.task import KEPT_AS, note, open_directory, report, showing
+from cdxmill.commands.per_archive.task import (
+    KEPT_AS,
+    OutputDirectory,
+    note,
+    open_directory,
+    outputs_in,
+    report,
+    showing,
+)
 from cdxmill.commands.scanning.captures import NamedRecords, open_lines, sort_captures
 from cdxmill.commands.scanning.options import ScanOptions, compiled
 from cdxmill.commands.scanning.scan_one import ScannedArchive, ScanTask, remove_parts, scan_one
@@ -21,6 +29,7 @@ from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.watched import Limits, Lost, Working, run_watched
 from cdxmill.stages.scan.plan import Measured, added
+from cdxmill.stages.scan.sampling import Smallest, parse_sample
 from cdxmill.storage.hosts import begin_run
 from cdxmill.storage.location import PathOrUrl
 from cdxmill.storage.scratch import Scratch
@@ -85,6 +94,7 @@ def scan(
         if captures is not None and read_at is not None:
             scratch = Scratch(directory.scratch)
             records, digest = sort_captures(captures, read_at, list(names), scratch, failures)
+        options = _with_limit(options, directory, names, records, failures)
         settings = options.settings(digest)
         wanted = {archive: names[archive] for archive in records}
         outputs, kept, _ = directory.plan(wanted, settings, options.existing)
@@ -94,10 +104,30 @@ def scan(
         ]
         with directory.writing(outputs), showing("scanning", tasks, options.quiet, failures) as progress:
             run = _Run(options, progress, failures)
-            failed = run.scan(tasks)
-            begin_run()  # a server that was given up may work again
-            run.scan([replace(task, is_last=True) for task in failed])
+            run.scan_twice(tasks)
     return run.summary(len(kept))
+
+
+def _with_limit(
+    options: ScanOptions,
+    directory: OutputDirectory,
+    names: Mapping[Input, str],
+    records: Mapping[Input, NamedRecords | None],
+    failures: Failures,
+) -> ScanOptions:
+    """The options, with the limit of a sample of N records: all archives are read for it."""
+    number = parse_sample(options.sample)[1]
+    if not number:
+        return options
+    outputs = outputs_in(directory.place, {archive: names[archive] for archive in records})
+    tasks = [
+        ScanTask(*fields, options, records[fields[0]], is_last=False, ranks=number)
+        for fields in directory.each(outputs, options.settings(""))
+    ]
+    with showing("sampling", tasks, options.quiet, failures) as progress:
+        run = _Run(options, progress, failures)
+        run.scan_twice(tasks)
+    return replace(options, limit=run.smallest.limit())
 
 
 class _Run:
@@ -108,8 +138,15 @@ class _Run:
         self._start = time.monotonic()
         self._files = self._written = self._records = self._matches = 0
         self._measured: list[Measured] = []
+        self.smallest = Smallest(parse_sample(options.sample)[1])
 
-    def scan(self, tasks: Sequence[ScanTask]) -> list[ScanTask]:
+    def scan_twice(self, tasks: Sequence[ScanTask]) -> None:
+        """Scan archives, and once more at the end those whose storage gave no answer."""
+        failed = self._scan(tasks)
+        begin_run()  # a server that was given up may work again
+        self._scan([replace(task, is_last=True) for task in failed])
+
+    def _scan(self, tasks: Sequence[ScanTask]) -> list[ScanTask]:
         """Scan archives. Returns those to try once more: their storage gave no answer."""
         again = list[ScanTask]()
         limits = Limits(self._options.seconds, self._options.memory)
@@ -129,6 +166,8 @@ class _Run:
         self._written += result.is_written
         self._records += result.records
         self._matches += result.matches
+        for number in result.smallest:
+            self.smallest.add(number)
         self._measured = added([self._measured, result.measured])
         self._progress.advance()
 
@@ -167,6 +206,8 @@ def _after_loss(task: ScanTask, how: Lost) -> list[ScanTask] | ScannedArchive:
     losses = task.losses.after(how)
     if losses is not None:
         return [replace(task, losses=losses)]
+    if task.ranks:  # reported when it is scanned
+        return ScannedArchive(0, 0, False, [], [], [])
     failed = [Failure(task.archive.path, None, how.reason, task.losses.hint())]
     task.list_failures(failed)
     return ScannedArchive(0, 0, False, failed, [], [])

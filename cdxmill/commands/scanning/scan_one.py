@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
@@ -26,6 +26,7 @@ from cdxmill.stages.records.read_contents import Content, Refusals, choose_at, c
 from cdxmill.stages.records.unexpected import HINT, SKIPPED, blame_record
 from cdxmill.stages.scan.fields import CallError, Row
 from cdxmill.stages.scan.plan import Measured
+from cdxmill.stages.scan.sampling import Smallest, sample_field
 from cdxmill.stages.window import ReadAt
 from cdxmill.storage.local import OWN_TEMPORARY
 from cdxmill.storage.location import Location
@@ -39,19 +40,22 @@ class ScanTask(ArchiveTask):
     """An archive to scan.
 
     If records are `named`, only these are scanned. Records that cost a process are in `losses` by their numbers, and are
-    listed with the reason. Unless it `is_last`, the archive is tried again if its storage gives no answer.
+    listed with the reason. Unless it `is_last`, the archive is tried again if its storage gives no answer. If
+    `ranks` is not 0, no output is written: the task finds the smallest numbers of the sample.
     """
 
     options: ScanOptions
     named: NamedRecords | None = None
     losses: Losses = NO_LOSSES
     is_last: bool = True
+    ranks: int = 0
 
 
 class ScannedArchive(NamedTuple):
     """What came of an archive. `is_written` is False if it could not be read to its end.
 
-    `again` is why it has to be tried again; then nothing else counts.
+    `again` is why it has to be tried again; then nothing else counts. `smallest` are the smallest numbers of its records
+    in the sample.
     """
 
     records: int
@@ -61,6 +65,7 @@ class ScannedArchive(NamedTuple):
     notes: list[Note]
     measured: list[Measured]
     again: str = ""
+    smallest: Sequence[float] = ()
 
 
 def scan_one(task: ScanTask) -> ScannedArchive:
@@ -68,6 +73,8 @@ def scan_one(task: ScanTask) -> ScannedArchive:
 
     If it cannot be read to its end, nothing is written, and an output of an earlier run stays.
     """
+    if task.ranks:
+        return _rank_one(task)
     output, scan, error = OneOutput(task), _Scan(task), None
     try:
         with output.writing(lambda: scan.failures) as file:
@@ -82,6 +89,16 @@ def scan_one(task: ScanTask) -> ScannedArchive:
     return ScannedArchive(
         scan.records, scan.matches, output.is_written, failures, scan.notes, scan.measured()
     )
+
+
+def _rank_one(task: ScanTask) -> ScannedArchive:
+    """Find the smallest numbers of the sample in one archive. What is wrong with it is reported when it is scanned."""
+    scan, smallest, again = _Scan(task), Smallest(task.ranks), ""
+    try:
+        scan.rank(smallest)
+    except InputError as error:
+        again = "" if task.is_last or not _may_pass(error, task) else f"{error.path}: {error.reason}"
+    return ScannedArchive(scan.records, scan.matches, False, [], [], [], again, smallest.numbers())
 
 
 class _Scan:
@@ -113,17 +130,22 @@ class _Scan:
             with self._listing(None):
                 writer.close()
 
+    def rank(self, smallest: Smallest) -> None:
+        """Add the numbers of the records that pass. Raises InputError."""
+        passes, number = self._passes, sample_field(self._task.options.seed).read
+        self._passes = lambda record: smallest.takes(number(record)) and passes(record)
+        with self._task.open_archive() as read_at:
+            for _, record in self._chosen(unmarked(read_at)):
+                with self._listing(record.offset):
+                    if not self._has_calls() or self._extractor.row(record) is not None:
+                        smallest.add(number(record))
+
     def _matching(self, read_at: ReadAt) -> Iterator[tuple[Content, Row]]:
         """Each record that passes, with its row."""
         is_warc = self._task.options.to.startswith("warc")
-        has_calls = bool(self._task.options.calls or self._task.options.page_calls)
-        for item in self._items(read_at):
-            if isinstance(item, Damage):
-                self._fail(item.offset, item.reason, item.hint)
-                continue
-            content, record = item
+        for content, record in self._chosen(read_at):
             with self._listing(record.offset):
-                row: Row | None = {} if is_warc and not has_calls else self._extractor.row(record)
+                row: Row | None = {} if is_warc and not self._has_calls() else self._extractor.row(record)
                 if row is None:
                     continue
                 self._note_problems(record)
@@ -131,6 +153,18 @@ class _Scan:
                     content = as_warc(record, content, self._task.archive.filename)
                 self.matches += is_warc
                 yield content, row
+
+    def _has_calls(self) -> bool:
+        """Whether functions of the user may reject a record."""
+        return bool(self._task.options.calls or self._task.options.page_calls)
+
+    def _chosen(self, read_at: ReadAt) -> Iterator[tuple[Content, FullRecord]]:
+        """Each record that passes. Damage is listed."""
+        for item in self._items(read_at):
+            if isinstance(item, Damage):
+                self._fail(item.offset, item.reason, item.hint)
+            else:
+                yield item
 
     def _items(self, read_at: ReadAt) -> Iterator[tuple[Content, FullRecord] | Damage]:
         """The records that pass: of the whole archive, or those that are named."""

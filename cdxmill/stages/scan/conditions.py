@@ -6,14 +6,14 @@ A list, `FIELD@FILE`, has a value per line, or a value, a TAB and a label.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import ge, gt, le, lt
 from typing import Any, NamedTuple
 
 from cdxmill.formats.archives.warc_header import Head
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.scan.expressions import Condition
-from cdxmill.stages.scan.fields import Field, find_field
+from cdxmill.stages.scan.fields import NO_FIELDS, Field, find_field
 from cdxmill.stages.scan.kinds import KINDS, TEXTS, kind_of
 
 Test = Callable[[Any], bool]
@@ -47,13 +47,18 @@ class FieldTest(NamedTuple):
     labels: Callable[[FullRecord], list[str]] | None = None
 
 
-def make_test(condition: Condition, read_lines: ReadLines) -> FieldTest:
-    """The test of a condition. A record without the field does not pass, whatever the operator. Raises ValueError."""
+def make_test(
+    condition: Condition, read_lines: ReadLines, fields: Mapping[str, Field] = NO_FIELDS
+) -> FieldTest:
+    """The test of a condition on one of `fields`, or of those that each record has. Raises ValueError.
+
+    A record without the field does not pass, whatever the operator.
+    """
     if condition.field in _NOT_TESTED:
         raise ValueError(
             f"{condition.field} cannot be tested{'; use meta.NAME' if condition.field == 'meta' else ''}"
         )
-    field = find_field(condition.field)
+    field = find_field(condition.field, fields)
     read, negated = field.read, condition.negated
     listed = _list_test(condition, read_lines(condition.value)) if condition.operator == "@" else None
     test = _test(condition) if listed is None else listed.holds

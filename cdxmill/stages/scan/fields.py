@@ -143,8 +143,13 @@ NAMES = sorted([*_FIELDS, *(f"{name}.NAME" for name in _PREFIXES)])
 _MATCH = "match."
 
 
-def find_field(name: str) -> Field:
-    """The field of this name. Raises ValueError, and ImportError if a library is missing."""
+def find_field(name: str, fields: Mapping[str, Field] = NO_FIELDS) -> Field:
+    """The field of this name, of `fields` or of those that each record has.
+
+    Raises ValueError, and ImportError if a library is missing.
+    """
+    if name in fields:
+        return fields[name]
     prefix, dot, rest = name.partition(".")
     if dot and prefix in _PREFIXES and rest:
         return _PREFIXES[prefix](rest)
@@ -179,11 +184,11 @@ class Extractor:
         names: str,
         finds: Iterable[str],
         steps: Sequence[UserStep],
-        matched: Mapping[str, Field] = NO_FIELDS,
+        fields: Mapping[str, Field] = NO_FIELDS,
     ) -> None:
-        """`names` are fields, separated by commas, `matched` more of them; `finds` are NAME=FIELD~REGEX. Raises ValueError."""
+        """`names` are fields, separated by commas, `fields` more of them; `finds` are NAME=FIELD~REGEX. Raises ValueError."""
         texts = [text for part in names.split(",") if (text := part.strip())]
-        wanted = [(name, matched.get(name) or find_field(name)) for name in texts]
+        wanted = [(name, find_field(name, fields)) for name in texts]
         # The text removes scripts from the tree of a page, so fields that need it are read last.
         order = sorted(wanted, key=lambda pair: (pair[1].level, pair[0] in ("text", "word_count")))
         self._read = [(name, field.read) for name, field in order]

@@ -357,6 +357,7 @@ _DOMAINS = Kind(_domain, _host_part, flags=_NO_CASE)
 _URLS = Kind(_url, _url_part, seen=same_url)
 _LINKS = Kind(_link, _url_part)
 _NUMBERS = Kind(_count, None, _limit)
+_SHARES = Kind(_share, None, _share)
 _LANGUAGES = Kind(_language, _language_part, flags=_NO_CASE)
 KINDS = {
     "url": _URLS,
@@ -382,6 +383,7 @@ KINDS = {
     "offset": _NUMBERS,
     "link_count": _NUMBERS,
     "word_count": _NUMBERS,
-    "confidence": Kind(_share, None, _share),
+    "confidence": _SHARES,
+    "sample": _SHARES,
 }
 """Fields whose values are more than a text."""

@@ -6,19 +6,22 @@ measured. The first condition of a level costs what has to be computed for all o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
 from cdxmill.formats.archives.warc_header import Head
 from cdxmill.stages.pages.full_record import FullRecord
-from cdxmill.stages.scan.conditions import ReadLines, make_test
+from cdxmill.stages.scan.conditions import FieldTest, ReadLines, make_test
 from cdxmill.stages.scan.expressions import Condition, Every, Node, Not, parse_expression
-from cdxmill.stages.scan.fields import Field, Level
+from cdxmill.stages.scan.fields import NO_FIELDS, Field, Level
 
 Passes = Callable[[FullRecord], bool]
 
 Refuses = Callable[[Head], bool]
+
+MakeTest = Callable[[Condition], FieldTest]
 
 SAMPLED = 32
 _AT_FIRST = 256
@@ -63,8 +66,8 @@ def added(lists: Iterable[Sequence[Measured]]) -> list[Measured]:
 class _Leaf:
     """A condition. `wanted` is False below a `not`."""
 
-    def __init__(self, condition: Condition, wanted: bool, read_lines: ReadLines) -> None:
-        field, holds, of_head, may_hold, self.labels = make_test(condition, read_lines)
+    def __init__(self, condition: Condition, wanted: bool, make: MakeTest) -> None:
+        field, holds, of_head, may_hold, self.labels = make(condition)
         self.field = condition.field
         self.refuses: Refuses | None = None
         self.may_hold = may_hold if wanted else None
@@ -166,10 +169,16 @@ _Part = _Leaf | _Conditions
 class Plan:
     """The conditions of a scan, all of which must hold."""
 
-    def __init__(self, expressions: Iterable[str], read_lines: ReadLines) -> None:
-        """Raises ValueError if an expression is invalid, and what `read_lines` raises."""
+    def __init__(
+        self, expressions: Iterable[str], read_lines: ReadLines, fields: Mapping[str, Field] = NO_FIELDS
+    ) -> None:
+        """`fields` are more than those that each record has.
+
+        Raises ValueError if an expression is invalid, and what `read_lines` raises.
+        """
         nodes = tuple(parse_expression(text) for text in expressions)
-        self._group = _Conditions([_part(node, True, read_lines) for node in _flat(nodes)], True)
+        make = partial(make_test, read_lines=read_lines, fields=fields)
+        self._group = _Conditions([_part(node, True, make) for node in _flat(nodes)], True)
         self._seen = 0
 
     def passes(self, record: FullRecord) -> bool:
@@ -239,11 +248,11 @@ def _flat(nodes: tuple[Node, ...]) -> list[Node]:
     return [part for node in nodes for part in (_flat(node.nodes) if isinstance(node, Every) else [node])]
 
 
-def _part(node: Node, wanted: bool, read_lines: ReadLines) -> _Part:
+def _part(node: Node, wanted: bool, make: MakeTest) -> _Part:
     """The part for a node, or for its opposite."""
     if isinstance(node, Not):
-        return _part(node.node, not wanted, read_lines)
+        return _part(node.node, not wanted, make)
     if isinstance(node, Condition):
-        return _Leaf(node, wanted, read_lines)
-    parts = [_part(one, wanted, read_lines) for one in node.nodes]
+        return _Leaf(node, wanted, make)
+    parts = [_part(one, wanted, make) for one in node.nodes]
     return _Conditions(parts, isinstance(node, Every) is wanted)
