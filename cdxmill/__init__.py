@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cdxmill.api.searches import Cluster, copy, get, lookup, lookup_many
     from cdxmill.api.urlkey import urlkey
     from cdxmill.errors import AbsentError, CdxmillError, InputError, RefusedError, StoppedError, UsageError
-    from cdxmill.options.option import Step
+    from cdxmill.messages import Step
     from cdxmill.running.failures import Failure
     from cdxmill.stages.pages.full_record import FullRecord
 
@@ -70,7 +70,7 @@ for _home, _names in {
         "StoppedError",
         "UsageError",
     ),
-    "options.option": ("Step",),
+    "messages": ("Step",),
     "running.failures": ("Failure",),
     "stages.pages.full_record": ("FullRecord",),
 }.items():

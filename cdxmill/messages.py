@@ -9,6 +9,7 @@ import errno
 import os
 import re
 import sys
+from typing import NamedTuple
 
 _HIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # control characters
@@ -135,3 +136,17 @@ def count(number: int, thing: str) -> str:
     ('1 archive', '0 archives')
     """
     return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+class Step(NamedTuple):
+    """How far a step of a run is: items that are done, of `total`; bytes that were read, of `total_bytes` (0: unknown).
+
+    `name` says what is done, such as "indexing", and `failures` how many there are so far.
+    """
+
+    name: str
+    done: int
+    total: int
+    bytes: int
+    total_bytes: int
+    failures: int

@@ -17,6 +17,7 @@ from dataclasses import field as make_field
 from typing import Any, ClassVar, NamedTuple, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
 from cdxmill.errors import UsageError
+from cdxmill.messages import Step
 
 AnyPath = str | os.PathLike[str]
 """A path; also a file, http(s), s3 or hdfs URL."""
@@ -255,20 +256,6 @@ SEED: Any = option(
     Excludes("splits"),
     default=0,
 )
-
-
-class Step(NamedTuple):
-    """How far a step of a run is: items that are done, of `total`; bytes that were read, of `total_bytes` (0: unknown).
-
-    `name` says what is done, such as "indexing", and `failures` how many there are so far.
-    """
-
-    name: str
-    done: int
-    total: int
-    bytes: int
-    total_bytes: int
-    failures: int
 
 
 class Quiet(Options):

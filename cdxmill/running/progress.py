@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from cdxmill.messages import count, human_bytes, human_seconds, printable, say
-from cdxmill.options.option import Step
+from cdxmill.messages import Step, count, human_bytes, human_seconds, printable, say
 from cdxmill.running.processes import bytes_done
 
 LOG_SECONDS = 30.0

@@ -133,7 +133,9 @@ class Jobs:
             is_ours = b"cdxmill_nodes/hadoop_task.py" in words and directory.is_relative_to(
                 self._hadoop.directory
             )
-            is_started = "mapreduce_task_attempt_id" in given  # while a process starts, its environment is empty
+            is_started = (
+                "mapreduce_task_attempt_id" in given
+            )  # while a process starts, its environment is empty
             if is_ours and is_started and verb.encode() in words:
                 partition, attempt = given["mapreduce_task_partition"], given["mapreduce_task_attempt_id"]
                 yield Task(int(process.name), int(partition), attempt, directory)
