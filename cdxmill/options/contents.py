@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from cdxmill.options.archives import ArchiveInputs
 from cdxmill.options.option import REPLACE, AnyPath, Excludes, Existing, Needs, Running, argument, option
 
-_WARC = ("warc.gz", "warc.zst")
-_WHOLE = tuple(f"to={name}" for name in _WARC)
-"""Formats of records as they are, which have no fields."""
+_WARC, _WET = ("warc.gz", "warc.zst"), ("wet.gz", "wet.zst")
+_WHOLE, _TEXT = (tuple(f"to={name}" for name in names) for names in (_WARC, _WET))
+"""Formats of records as they are, which have no fields, and of texts, which have one."""
 
 
 class Watching(Running):
@@ -31,14 +31,15 @@ class Scanning(ArchiveInputs, Existing, Watching):
     )
     extract: str | None = option(
         "--extract NAMES",
-        "Fields to write, comma-separated. Default: url,time,type,status,mime,offset,length.",
+        "Fields to write, comma-separated. Default: url,time,type,status,mime,offset,length. With --to wet: text_lines (the"
+        " default), main_text or text.",
         Excludes(*_WHOLE),
         default=None,
     )
     find: str | Iterable[str] | None = option(
         "--find FILTER",
         "NAME=FIELD~REGEX: write all matches in a field, or of the groups in REGEX. May be repeated.",
-        Excludes(*_WHOLE),
+        Excludes(*_WHOLE, *_TEXT),
         default=None,
     )
     call: str | Iterable[str] | None = option(
@@ -52,9 +53,10 @@ class Scanning(ArchiveInputs, Existing, Watching):
     )
     to: str = option(
         "--to FORMAT",
-        "jsonl, jsonl.gz, jsonl.zst, parquet, or, for the matching records as they are, warc.gz or warc.zst.",
+        "jsonl, jsonl.gz, jsonl.zst, parquet; for the matching records as they are, warc.gz or warc.zst; for their texts,"
+        " wet.gz or wet.zst.",
         default="jsonl.gz",
-        choices=("jsonl", "jsonl.gz", "jsonl.zst", "parquet", *_WARC),
+        choices=("jsonl", "jsonl.gz", "jsonl.zst", "parquet", *_WARC, *_WET),
     )
     captures: AnyPath | None = option(
         "--captures FILE",

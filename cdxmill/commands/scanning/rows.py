@@ -10,14 +10,25 @@ from typing import IO, Any
 
 from cdxmill.errors import UsageError
 from cdxmill.outputs.time import output_time
+from cdxmill.stages.pages.decode_text import detect_language
 from cdxmill.stages.pages.full_record import FullRecord
+from cdxmill.stages.pages.language_codes import THREE_LETTERS
 from cdxmill.stages.records.pack_contents import GzipPacker, Packer, ZstPacker, write_contents
 from cdxmill.stages.records.read_contents import Content
-from cdxmill.stages.records.record_parts import base32
-from cdxmill.stages.records.write_record import END, record_id, warc_header_of_arc, warcinfo
+from cdxmill.stages.records.record_parts import base32, digest_of
+from cdxmill.stages.records.write_record import (
+    END,
+    conversion_header,
+    record_id,
+    warc_date,
+    warc_header_of_arc,
+    warcinfo,
+)
 from cdxmill.stages.scan.fields import CallError, Row, json_line
 from cdxmill.version import install_extra
 
+WARC, WET = ("warc.gz", "warc.zst"), ("wet.gz", "wet.zst")
+"""Formats of records as they are, and of their texts."""
 _LEVEL = 6
 _ZST_LEVEL = 3
 _HELD = 1 << 20
@@ -157,6 +168,30 @@ def as_warc(record: FullRecord, content: Content, name: str) -> Content:
     except ValueError as error:
         raise CallError(str(error)) from None
     data = header + block + END
+    return Content(content.offset, content.length, len(data), data)
+
+
+def as_text(record: FullRecord, content: Content, name: str, text: str) -> Content:
+    """A WARC record with the `text` of a record, as in Common Crawl's WET files. `name` is that of the archive.
+
+    A record that is a text of another one stays as it is. Raises CallError if the record has no valid date.
+    """
+    if record.kind == b"conversion":
+        return content
+    if not record.time:
+        raise CallError("the record has no valid date, which a WARC record must have")
+    block = text.encode("utf-8", "replace")
+    of_arc = record_id(name, record.offset, record.number) if record.is_arc else b""  # that of as_warc
+    language = THREE_LETTERS.get(detect_language(text).code, "").encode()
+    fields = [
+        (b"Target-URI", record.headers.get(b"warc-target-uri", b"").strip(b"<>")),
+        (b"Date", warc_date(record.time.encode()) if record.is_arc else record.headers[b"warc-date"]),
+        (b"Record-ID", record_id(name, record.offset, record.number, "text")),
+        (b"Refers-To", of_arc or record.headers.get(b"warc-record-id", b"")),
+        (b"Block-Digest", b"sha1:" + digest_of(block)),
+        (b"Identified-Content-Language", record.header(b"warc-identified-content-language") or language),
+    ]
+    data = conversion_header([field for field in fields if field[1]], len(block)) + block + END
     return Content(content.offset, content.length, len(data), data)
 
 

@@ -21,6 +21,7 @@ from cdxmill.commands.per_archive.task import (
 )
 from cdxmill.commands.scanning.captures import NamedRecords, open_lines, sort_captures
 from cdxmill.commands.scanning.options import ScanOptions, compiled
+from cdxmill.commands.scanning.rows import WARC, WET
 from cdxmill.commands.scanning.scan_one import ScannedArchive, ScanTask, remove_parts, scan_one
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_seconds
@@ -35,7 +36,7 @@ from cdxmill.storage.location import PathOrUrl
 from cdxmill.storage.scratch import Scratch
 
 _COMPRESSED = re.compile(r"\.(gz|zst)$", re.I)
-_WARC = re.compile(r"\.warc$", re.I)
+_WARC = re.compile(r"\.warc(\.wet)?$", re.I)
 _LONG = 2.0
 """Seconds. The progress shows a record that takes longer."""
 _MOST_SHOWN = 16
@@ -66,9 +67,16 @@ def scanned_name(path: str, to: str) -> str:
 
     >>> scanned_name("/dir1/a.warc.gz", "jsonl.gz"), scanned_name("a.warc.gz", "warc.gz"), scanned_name("a.arc", "jsonl")
     ('dir1/a.warc.jsonl.gz', 'a.warc.gz', 'a.arc.jsonl')
+    >>> scanned_name("a.warc.gz", "wet.gz"), scanned_name("a.warc.wet.gz", "wet.gz"), scanned_name("a.arc.gz", "wet.zst")
+    ('a.warc.wet.gz', 'a.warc.wet.gz', 'a.arc.warc.wet.zst')
     """
     stem = _COMPRESSED.sub("", below(path))
-    return f"{_WARC.sub('', stem) if to.startswith('warc') else stem}.{to}"
+    return f"{_WARC.sub('', stem) if to in (*WARC, *WET) else stem}{ending_of(to)}"
+
+
+def ending_of(to: str) -> str:
+    """The ending of the outputs in a format."""
+    return f".warc.{to}" if to in WET else f".{to}"
 
 
 def scan(

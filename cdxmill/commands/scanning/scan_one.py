@@ -13,7 +13,7 @@ from cdxmill.capture import Damage, Note
 from cdxmill.commands.per_archive.task import ArchiveTask, OneOutput
 from cdxmill.commands.scanning.captures import LineMatches, NamedRecords
 from cdxmill.commands.scanning.options import ScanOptions, compiled
-from cdxmill.commands.scanning.rows import as_warc, row_writer, write_warc
+from cdxmill.commands.scanning.rows import WARC, WET, as_text, as_warc, row_writer, write_warc
 from cdxmill.errors import AbsentError, InputError, RefusedError, UntriedError
 from cdxmill.formats.archives.warc_header import HeaderMatch, HeaderShapes
 from cdxmill.running.failures import Failure
@@ -24,7 +24,7 @@ from cdxmill.stages.records.fetch_record import NoRecord
 from cdxmill.stages.records.parse_header import RecordError
 from cdxmill.stages.records.read_contents import Content, Refusals, choose_at, choose_contents
 from cdxmill.stages.records.unexpected import HINT, SKIPPED, blame_record
-from cdxmill.stages.scan.fields import CallError, Row
+from cdxmill.stages.scan.fields import CallError, Row, has_text
 from cdxmill.stages.scan.plan import Measured
 from cdxmill.stages.scan.sampling import Smallest, sample_field
 from cdxmill.stages.window import ReadAt
@@ -109,6 +109,7 @@ class _Scan:
         self._plan, self._extractor, _ = compiled(task.options)
         self._skip, self._passes = task.losses.skip, self._plan.passes
         self._shapes = HeaderShapes()
+        self._has_records = task.options.to in (*WARC, *WET)
         self.failures: list[Failure] = []
         self.notes: list[Note] = []
         self._before = self._plan.measured()
@@ -119,7 +120,7 @@ class _Scan:
         to = self._task.options.to
         with self._task.open_archive() as read_at:
             found = self._matching(unmarked(read_at))
-            if to.startswith("warc"):
+            if self._has_records:
                 write_warc(file, to, self._task.output.name, (content for content, _ in found))
                 return
             writer = row_writer(to, file)
@@ -137,21 +138,22 @@ class _Scan:
         with self._task.open_archive() as read_at:
             for _, record in self._chosen(unmarked(read_at)):
                 with self._listing(record.offset):
-                    if not self._has_calls() or self._extractor.row(record) is not None:
+                    if self._has_text(record) and (
+                        not self._has_calls() or self._extractor.row(record) is not None
+                    ):
                         smallest.add(number(record))
 
     def _matching(self, read_at: ReadAt) -> Iterator[tuple[Content, Row]]:
         """Each record that passes, with its row."""
-        is_warc = self._task.options.to.startswith("warc")
         for content, record in self._chosen(read_at):
             with self._listing(record.offset):
-                row: Row | None = {} if is_warc and not self._has_calls() else self._extractor.row(record)
+                row = self._row(record)
                 if row is None:
                     continue
                 self._note_problems(record)
-                if is_warc:
-                    content = as_warc(record, content, self._task.archive.filename)
-                self.matches += is_warc
+                if self._has_records:
+                    content = self._written(record, content, row)
+                self.matches += self._has_records
                 yield content, row
 
     def _has_calls(self) -> bool:
@@ -165,6 +167,24 @@ class _Scan:
                 self._fail(item.offset, item.reason, item.hint)
             else:
                 yield item
+
+    def _row(self, record: FullRecord) -> Row | None:
+        """The row of a record; None if it is not written."""
+        if not self._has_text(record):
+            return None
+        is_whole = self._task.options.to in WARC and not self._has_calls()
+        return {} if is_whole else self._extractor.row(record)
+
+    def _has_text(self, record: FullRecord) -> bool:
+        """Whether a record has a text, if only texts are written."""
+        return self._task.options.to not in WET or has_text(record)
+
+    def _written(self, record: FullRecord, content: Content, row: Row) -> Content:
+        """What an archive has of a record: as it is, or its text."""
+        options, name = self._task.options, self._task.archive.filename
+        if options.to in WARC:
+            return as_warc(record, content, name)
+        return as_text(record, content, name, row[options.extract])
 
     def _items(self, read_at: ReadAt) -> Iterator[tuple[Content, FullRecord] | Damage]:
         """The records that pass: of the whole archive, or those that are named."""

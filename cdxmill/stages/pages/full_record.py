@@ -17,6 +17,7 @@ from cdxmill.formats.archives.warc_header import (
     parse_fields,
     parse_warc_header,
 )
+from cdxmill.stages.pages.decode_text import decode_text
 from cdxmill.stages.pages.is_page import is_binary, is_page, may_be_page
 from cdxmill.stages.pages.parse_page import Page, computed
 from cdxmill.stages.records.decode_payload import MAX_BODY, Body, decode_body
@@ -175,11 +176,17 @@ class FullRecord:
     @computed
     def text(self) -> str | None:
         """The text of a page; of a conversion or another text, all of it; None if it has no text."""
-        if self.page is not None:
-            return self.page.text
-        if self.kind == b"conversion" or (self.content_type or b"").lower().startswith(b"text/"):
+        return self.plain_text if self.page is None else self.page.text
+
+    @computed
+    def plain_text(self) -> str | None:
+        """The text of a record that is no page, but a conversion or of a type such as text/plain; None if it has no text."""
+        if self.kind == b"conversion":
             return self.body.data.decode("utf-8", "replace")
-        return None
+        content_type = self.content_type or b""
+        if not content_type.lower().startswith(b"text/") or is_binary(self.body.data, content_type):
+            return None
+        return decode_text(self.body.data, content_type).utf8.decode()
 
     @property
     def links(self) -> list[str]:

@@ -46,6 +46,21 @@ _ODD = (*_WITHOUT_TEXT, b"area", b"base")
 """Elements that need special treatment, and that many pages do not have."""
 
 
+_BLOCKS = (
+    "address,article,aside,blockquote,br,caption,center,dd,details,dialog,dir,div,dl,dt,fieldset,figcaption,figure,footer,form,h1,h2,h3,h4,"
+    "h5,h6,header,hgroup,hr,legend,li,listing,main,menu,nav,ol,optgroup,option,p,plaintext,pre,search,section,summary,table,tbody,td,"
+    "textarea,tfoot,th,thead,tr,ul,xmp"
+)
+"""Elements that begin and end a line."""
+_BREAK = "\ufdd0"
+"""A character that no text has (Unicode, 23.7), between two blocks."""
+
+
+def _text_of(tree: LexborHTMLParser) -> str:
+    body = tree.body or tree.root
+    return body.text(separator=" ", strip=True, skip_empty=True) if body else ""
+
+
 class Page:
     """An HTML page. `url` is its address, for its links. Properties are computed when they are first asked for.
 
@@ -120,16 +135,38 @@ class Page:
                 self.json_ld_errors += 1
         return found
 
-    @computed
-    def text(self) -> str:
-        """The text without scripts and styles. Between two elements there is a space, also within a word."""
+    def _without_scripts(self) -> LexborHTMLParser:
+        """The tree without scripts and styles. It is parsed again for whoever asks for `tree` later."""
         tree = self.tree
         if names := [name.decode() for name in self._odd_elements if name in _WITHOUT_TEXT]:
             _ = self.title  # which is often wanted, too: later, the page would have to be parsed again
             tree.strip_tags(names)
             self._is_stripped = True
-        body = tree.body or tree.root
-        return body.text(separator=" ", strip=True, skip_empty=True) if body else ""
+        return tree
+
+    @computed
+    def text(self) -> str:
+        """The text without scripts and styles. Between two elements there is a space, also within a word."""
+        return _text_of(self._without_scripts())
+
+    @computed
+    def text_lines(self) -> str:
+        """The title, and the words of the text with a line for each block, such as a paragraph or a row of a table."""
+        title, tree = self.title, self._without_scripts()
+        self._is_stripped = True
+        for node in tree.css(_BLOCKS):
+            node.insert_before(_BREAK)
+            node.insert_after(_BREAK)
+        lines = (" ".join(line.split()) for line in _text_of(tree).split(_BREAK))
+        return "\n".join(filter(None, (title, *lines)))
+
+    @computed
+    def main_text(self) -> str:
+        """The main content, without menus, footers and the like, in lines, as resiliparse finds it."""
+        from resiliparse.extract.html2text import extract_plain_text
+
+        html = self.html.decode("utf-8", "replace")
+        return str(extract_plain_text(html, main_content=True, alt_texts=False))
 
     @computed
     def language(self) -> Language:

@@ -81,6 +81,11 @@ def warc_header_of_arc(headers: Headers, is_http: bool, size: int, named: bytes,
     return _header(*fields, kind=b"application/http; msgtype=response" if is_http else kind, size=size)
 
 
+def conversion_header(fields: Sequence[tuple[bytes, bytes]], size: int) -> bytes:
+    """The header of a record with a text. The names of the `fields` lack their `WARC-`."""
+    return _header((b"Type", b"conversion"), *fields, kind=b"text/plain", size=size)
+
+
 def _header(*fields: tuple[bytes, bytes], kind: bytes, size: int) -> bytes:
     lines = [b"WARC-%b: %b" % field for field in fields]
     return b"\r\n".join(

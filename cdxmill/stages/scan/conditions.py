@@ -21,7 +21,7 @@ ReadLines = Callable[[str], list[bytes]]
 """A path -> the lines of a file."""
 Labels = dict[Any, tuple[str, ...]]
 """The values of a list and their labels. One without a label is its own."""
-_SEARCHED = ("body", "text", "title", "html")
+_SEARCHED = ("body", "text", "text_lines", "main_text", "title", "html")
 """Fields of which `@FILE` finds a part. Of all others it compares the whole."""
 _DOMAINS = ("domain", "link_domain")
 _LONGEST, _MOST = 10_000, 100_000

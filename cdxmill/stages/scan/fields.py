@@ -12,12 +12,17 @@ from orjson import OPT_NON_STR_KEYS, JSONEncodeError, dumps
 
 from cdxmill.formats.archives.warc_header import Head
 from cdxmill.formats.lines.surt import surt
+from cdxmill.stages.pages.decode_text import detect_language
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.pages.web_urls import host_of
 
 _OTHER_NAMES = {"link": "links", "link_host": "link_hosts", "link_domain": "link_hosts", "language": "lang"}
 DEFAULT = "url,time,type,status,mime,offset,length"
 _FIND = re.compile(r"(?P<name>[\w.-]+)=(?P<field>[a-z][\w.-]*)~(?P<pattern>.+)", re.S)
+_STRIPPED = ("text", "word_count", "text_lines")
+"""Fields that remove scripts from the tree of a page."""
+LINES = ("text_lines", "main_text")
+"""Fields with a text in lines."""
 Row = dict[str, Any]
 NO_FIELDS: Mapping[str, Any] = {}
 UserFunction = Callable[[Any], object]
@@ -87,12 +92,24 @@ def _of_page(name: str) -> Callable[[FullRecord], Any]:
     return lambda record: None if record.page is None else getattr(record.page, name)
 
 
-def _language(record: FullRecord) -> Any:
-    from cdxmill.stages.pages.decode_text import detect_language
+def _lines_of(name: str) -> Callable[[FullRecord], str | None]:
+    """A text with lines: that of a page by its name there, all of another text."""
+    return lambda record: record.plain_text if record.page is None else getattr(record.page, name)
 
+
+def has_text(record: FullRecord) -> bool:
+    """Whether a record is a page, a plain text or a conversion: what WET files have the texts of."""
+    if record.kind == b"conversion":
+        return True
+    if record.kind not in (b"response", b"resource"):
+        return False
+    return record.page is not None or (_mime(record) == "text/plain" and record.plain_text is not None)
+
+
+def _language(record: FullRecord) -> Any:
     if record.page is not None:
         return record.page.language
-    return None if record.text is None else detect_language(record.text)
+    return None if record.plain_text is None else detect_language(record.plain_text)
 
 
 _HOST = Field(Level.HEADER, lambda record: host_of(record.url) or None, lambda head: host_of(head.url_text()))
@@ -116,6 +133,7 @@ _FIELDS = {
     "charset": Field(Level.PAGE, _of_page("charset")),
     "title": Field(Level.PAGE, _of_page("title")),
     "text": Field(Level.PAGE, lambda record: record.text),
+    **{name: Field(Level.PAGE, _lines_of(name)) for name in LINES},
     "links": Field(Level.PAGE, _of_page("links")),
     "link_hosts": Field(
         Level.PAGE, lambda record: record.page and list(dict.fromkeys(map(host_of, record.page.links)))
@@ -190,7 +208,7 @@ class Extractor:
         texts = [text for part in names.split(",") if (text := part.strip())]
         wanted = [(name, find_field(name, fields)) for name in texts]
         # The text removes scripts from the tree of a page, so fields that need it are read last.
-        order = sorted(wanted, key=lambda pair: (pair[1].level, pair[0] in ("text", "word_count")))
+        order = sorted(wanted, key=lambda pair: (pair[1].level, pair[0] in _STRIPPED))
         self._read = [(name, field.read) for name, field in order]
         self._names = [name for name, _ in wanted]
         finds_of = [_parse_find(text) for text in finds]
