@@ -52,6 +52,8 @@ def scan(asked: Scanning) -> ScanResult:
 def count(asked: CountCall) -> CountResult:
     """Count `what` ("tags", "servers", "words" or "links") in archives, directories, globs or URLs.
 
+    With `call` in place of `what`, count what a function of your own finds: it gets each record (see `records`) and returns
+    or yields items, or pairs of an item and a number. It may be named "MODULE:FUNCTION".
     With `output`, the counts are written to that file, a path or URL; without, they are in the result. Of an archive that
     cannot be read to its end, nothing is counted. Raises UsageError for invalid arguments, or if nothing can be counted.
     """

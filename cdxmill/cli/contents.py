@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cdxmill.cli.command import standard_output
 from cdxmill.options.archives import Training
 from cdxmill.options.contents import Counting, Scanning
+from cdxmill.options.option import path_list
 
 if TYPE_CHECKING:
     from cdxmill.running.failures import Failures
@@ -42,9 +43,9 @@ def scan(arguments: Scanning, failures: Failures) -> str:
 
 
 def count(arguments: Counting, failures: Failures) -> str:
-    """Count HTML tags, web servers, words, or links between hosts.
+    """Count tags, servers, words, links, or what your code finds.
 
-    WHAT is tags, servers, words or links. INPUT is an archive, directory, glob, URL (http, https, s3, hdfs) or pipe (- is standard input). Tags are counted in
+    WHAT is tags, servers, words or links. With --call, there is no WHAT. INPUT is an archive, directory, glob, URL (http, https, s3, hdfs) or pipe (- is standard input). Tags are counted in
     the HTML pages of WARC and ARC files, servers in WAT, WARC and ARC files, words in WET files, links in WAT, WARC and
     ARC files. FILE gets one line per item, <item> TAB <count>. The lines are sorted as bytes.
 
@@ -57,6 +58,8 @@ def count(arguments: Counting, failures: Failures) -> str:
     """
     from cdxmill.commands.count import count_asked
 
+    if arguments.call is not None and (first := arguments.what) is not None:  # it is the first INPUT
+        arguments.what, arguments.inputs = None, [first, *path_list(arguments.inputs)]
     if arguments.output != "-":
         return str(count_asked(arguments, str(arguments.output), failures))
     with standard_output() as out:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from cdxmill.capture import Note
+from cdxmill.commands.own_function import own_counter
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.named import Input, check_archives
@@ -21,8 +22,9 @@ from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import counted, processes_by_default
 from cdxmill.running.progress import Progress
 from cdxmill.running.watched import NO_LOSSES, Limits, Losses, Lost, mark, run_watched, unmark, unmarked
-from cdxmill.stages.counting.count_records import Counted, count_records
+from cdxmill.stages.counting.count_records import Counted, count_own_records, count_records
 from cdxmill.stages.counting.counters import COUNTERS, Counter
+from cdxmill.stages.counting.own_counter import OwnCounter
 from cdxmill.stages.counting.tally import Tally, new_tally, spill, sum_lines
 from cdxmill.stages.lines.line_lists import write_lines
 from cdxmill.stages.lines.merge_lines import merge_runs
@@ -63,7 +65,7 @@ class GroupResult:
 
 def count_watched(
     tasks: Sequence[CountTask],
-    counter: Counter,
+    counter: Counter | OwnCounter,
     processes: int,
     tick: Callable[[], None],
     limits: Limits = Limits(),  # noqa: B008 - it cannot be changed
@@ -91,7 +93,7 @@ def _after_loss(task: CountTask, how: Lost) -> list[CountTask] | GroupResult:
     return GroupResult(failures=[Failure(archive.label, None, how.reason, task.losses.hint())])
 
 
-def _count_group(counter: Counter, task: CountTask) -> GroupResult:
+def _count_group(counter: Counter | OwnCounter, task: CountTask) -> GroupResult:
     """Count the records of some archives. Of an archive that cannot be read to its end, nothing is counted."""
     result = GroupResult()
     group = _Group(Scratch(task.scratch), task.scratch.name, task.losses)
@@ -124,13 +126,14 @@ class _Group:
         self._runs: list[Run] = []
         self._number = 0
 
-    def count(self, archive: Location, counter: Counter) -> Counted:
+    def count(self, archive: Location, counter: Counter | OwnCounter) -> Counted:
         """Count the records of an archive. Raises InputError."""
         with open_unchanged(archive) as read_at:
             chunk = CHUNK if archive.is_remote else LOCAL_CHUNK
-            return count_records(
-                unmarked(counted(read_at)), counter, self._own, self._limit, chunk, self._begin
-            )
+            read, rest = unmarked(counted(read_at)), (self._own, self._limit, chunk, self._begin)
+            if isinstance(counter, OwnCounter):
+                return count_own_records(read, self._scratch, counter, *rest)
+            return count_records(read, counter, *rest)
 
     def _begin(self, number: int) -> str:
         """Begin a record that takes long, perhaps. Returns why it has to be skipped, or ""."""
@@ -173,6 +176,8 @@ _GROUPS = 8
 """Groups of archives per process, at least. More share the work better, and write more runs."""
 _LARGEST_GROUP = 100
 _SHOWN = 3
+_ITEMS = "items"
+"""What a user's own function counts."""
 
 
 class CountSummary(NamedTuple):
@@ -197,25 +202,43 @@ class CountSummary(NamedTuple):
 
 def count_asked(asked: CountOptions, output: IO[bytes] | str, failures: Failures) -> CountSummary:
     """Write the counts of all inputs to a stream, or to the file at a path or URL. Raises UsageError, InputError."""
-    if asked.what not in COUNTERS:
-        raise UsageError(f"invalid WHAT {asked.what!r}: expected {', '.join(COUNTERS)}")
+    counter = _counter_asked(asked)
     with Pipes(failures, quiet=asked.quiet) as pipes:
         archives = find_archives(asked, failures, pipes)
         if isinstance(output, str):
-            return _count_to_file(archives, output, asked, failures)
-        return _count_to_stream(archives, output, asked, failures)
+            return _count_to_file(archives, output, counter, asked, failures)
+        return _count_to_stream(archives, output, counter, asked, failures)
+
+
+def _counter_asked(asked: CountOptions) -> Counter | OwnCounter:
+    if asked.call is not None:
+        if asked.what is not None:
+            raise UsageError(f"{asked.what}: give either WHAT or --call")
+        return OwnCounter(asked.call) if callable(asked.call) else own_counter(asked.call)
+    counter = COUNTERS.get(asked.what or "")
+    if counter is None:
+        raise UsageError(f"invalid WHAT {asked.what or ''!r}: expected {', '.join(COUNTERS)}, or --call")
+    return counter
 
 
 def _count_to_stream(
-    archives: Sequence[Input], out: IO[bytes], options: CountOptions, failures: Failures
+    archives: Sequence[Input],
+    out: IO[bytes],
+    counter: Counter | OwnCounter,
+    options: CountOptions,
+    failures: Failures,
 ) -> CountSummary:
     """Write the counts of all archives to a stream. Raises UsageError if there is nothing to count."""
-    with _counted(archives, options, failures) as (counted, lists):
-        return CountSummary(options.what, len(archives), write_lines(lists, out, ""), counted)
+    with _counted(archives, counter, options, failures) as (counted, lists):
+        return CountSummary(options.what or _ITEMS, len(archives), write_lines(lists, out, ""), counted)
 
 
 def _count_to_file(
-    archives: Sequence[Input], path: str, options: CountOptions, failures: Failures
+    archives: Sequence[Input],
+    path: str,
+    counter: Counter | OwnCounter,
+    options: CountOptions,
+    failures: Failures,
 ) -> CountSummary:
     """Write the counts of all archives to a file at a path or URL. It is gzipped if its name ends in `.gz`.
 
@@ -224,20 +247,19 @@ def _count_to_file(
     """
     check_inputs_stay([locate(path)], [archive.location for archive in archives])
     output = output_file(path, replace=options.replace)
-    with _counted(archives, options, failures) as (counted, lists):
+    with _counted(archives, counter, options, failures) as (counted, lists):
         if failures.count and not counted.counted:
             raise InputError(path, "was not written, because nothing was counted")
         with output.write_named() as file:
             lines = write_lines(lists, file, path)
-    return CountSummary(options.what, len(archives), lines, counted)
+    return CountSummary(options.what or _ITEMS, len(archives), lines, counted)
 
 
 @contextmanager
 def _counted(
-    archives: Sequence[Input], options: CountOptions, failures: Failures
+    archives: Sequence[Input], counter: Counter | OwnCounter, options: CountOptions, failures: Failures
 ) -> Iterator[tuple[Counted, Iterator[list[bytes]]]]:
     """Count all archives. Yields what was read, and the lines of the counts."""
-    counter = COUNTERS[options.what]
     check_archives(archives)
     for archive in archives:
         archive.location.require()
@@ -260,12 +282,12 @@ def _grouped(archives: Sequence[Input], processes: int) -> list[list[Input]]:
 
 
 def _run(
-    tasks: Sequence[CountTask], counter: Counter, options: CountOptions, failures: Failures
+    tasks: Sequence[CountTask], counter: Counter | OwnCounter, options: CountOptions, failures: Failures
 ) -> tuple[Counted, list[Run]]:
     archives = sum(len(task.archives) for task in tasks)
     total = total_size(archive.location for task in tasks for archive in task.archives)
     counted, runs, without = Counted(), list[Run](), list[str]()
-    with Progress(f"counting {options.what}", archives, total, options.quiet) as progress:
+    with Progress(f"counting {options.what or _ITEMS}", archives, total, options.quiet) as progress:
         failures.show_on(progress)
         limits = Limits(options.timeout, options.memory << 20)
         for task, result in count_watched(tasks, counter, options.processes, progress.tick, limits):
@@ -280,15 +302,15 @@ def _run(
                 progress.advance()
         failures.close_notes()
         if len(without) < archives:
-            _note_without(sorted(without), options.what, failures)
+            _note_without(sorted(without), options.what or _ITEMS, counter.needs, failures)
     if not counted.counted and without and not failures.count:
         where = f"{without[0]}: has" if len(without) == 1 else f"{len(without)} archives have"
-        raise UsageError(f"{where} no {options.what} to count; give {COUNTERS[options.what].needs}")
+        raise UsageError(f"{where} no {options.what or _ITEMS} to count; give {counter.needs}")
     return counted, runs
 
 
-def _note_without(without: list[str], what: str, failures: Failures) -> None:
+def _note_without(without: list[str], what: str, needs: str, failures: Failures) -> None:
     for path in without[:_SHOWN]:
-        failures.note(f"{path}: note: has no {what} to count; they are counted in {COUNTERS[what].needs}")
+        failures.note(f"{path}: note: has no {what} to count; they are counted in {needs}")
     if len(without) > _SHOWN:
         failures.note(f"note: {len(without) - _SHOWN} more archives without {what} to count")

@@ -18,11 +18,10 @@ from __future__ import annotations
 import inspect
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from cdxmill.capture import Record
 from cdxmill.errors import UsageError
 from cdxmill.inputs.archives import archives_of
 from cdxmill.jobs.archive_job import ArchiveJob, ArchiveJobOptions
@@ -31,7 +30,9 @@ from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
 from cdxmill.jobs.nodes.archives import FAILURES, JOB_FILE, add_counts, count_archives, parse_output
 from cdxmill.running.failures import Failures
-from cdxmill.stages.counting.counters import COUNTERS, Counter, Item, counter_of
+from cdxmill.stages.counting.counters import COUNTERS, Counter
+from cdxmill.stages.counting.own_counter import Found, Item, OwnCounter
+from cdxmill.stages.pages.full_record import FullRecord
 
 
 class CountJob(ArchiveJob[ArchiveJobOptions]):
@@ -43,14 +44,17 @@ class CountJob(ArchiveJob[ArchiveJobOptions]):
     what: ClassVar[str] = ""
     """A name in COUNTERS, or "" if the items are those of the method `items`."""
 
-    def items(self, record: Record) -> Iterable[Item] | Item | None:
-        """The items to count in a record: bytes or text. What is raised is reported, and the record is skipped."""
+    def items(self, record: FullRecord) -> Iterable[Found] | Mapping[Item, int] | Found | None:
+        """The items to count in a record: bytes or text, or pairs of an item and a number.
+
+        What is raised is reported, and the record is skipped.
+        """
         raise NotImplementedError
 
     @property
-    def counter(self) -> Counter:
+    def counter(self) -> Counter | OwnCounter:
         """How records are counted."""
-        return COUNTERS[self.what] if self.what else counter_of(self.items)
+        return COUNTERS[self.what] if self.what else OwnCounter(self.items)
 
     def list_work(self) -> WorkList:
         """The archives. Raises UsageError if the job does not say what it counts."""

@@ -1,6 +1,7 @@
 """Options of `scan` and `count`, which read what is in archives."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from cdxmill.options.archives import ArchiveInputs
 from cdxmill.options.option import REPLACE, AnyPath, Excludes, Existing, Needs, Running, argument, option
@@ -83,11 +84,23 @@ class Scanning(ArchiveInputs, Existing, Watching):
 class _What(Watching):
     """What is counted. It comes before the inputs."""
 
-    what: str = argument("WHAT", "What is counted: tags, servers, words or links.", kw_only=False)
+    what: str | None = argument(
+        "WHAT",
+        "What is counted: tags, servers, words or links. Omit it with --call.",
+        default=None,
+        kw_only=False,
+    )
 
 
 class CountOptions(ArchiveInputs, _What):
-    """What is counted, and whether an output is replaced."""
+    """What is counted, and whether an output is replaced. Functions of the API take a function for `call`."""
+
+    call: str | Callable[[Any], Any] | None = option(
+        "--call FUNCTION",
+        "Count what MODULE:FUNCTION of your own finds: it gets each record, and returns or yields items, or pairs of"
+        " an item and a number. It may be a class with a method `items`, such as one for Hadoop.",
+        default=None,
+    )
 
     replace: bool = REPLACE
 

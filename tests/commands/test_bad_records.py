@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.capture import Record
 from cdxmill.cli.main import main
 from cdxmill.commands.count import CountTask, count_watched
 from cdxmill.inputs.named import named_input
 from cdxmill.running.watched import Limits
-from cdxmill.stages.counting.counters import counter_of
+from cdxmill.stages.counting.own_counter import OwnCounter
 from cdxmill.stages.counting.tally import sum_lines
 from cdxmill.stages.lines.merge_lines import merge_runs
+from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.pages.parse_page import Page
 from cdxmill.storage.scratch import Scratch
 
@@ -97,7 +97,7 @@ def test_a_url_with_a_bad_port_has_no_key(asked: list[str], tmp_path: Path) -> N
     assert row.get("surt") is None
 
 
-def does_harm(record: Record) -> str:
+def does_harm(record: FullRecord) -> str:
     """Count the last byte of the URL; some records do harm."""
     last = record.headers[b"warc-target-uri"][-1:].decode()
     if last == "1":
@@ -113,7 +113,7 @@ def test_a_record_that_hangs_or_crashes_costs_count_that_record(tmp_path: Path) 
     inputs = [named_input(path, str(path)) for path in paths]
     tasks = [CountTask(inputs, tmp_path / "scratch" / "0")]
     limits = Limits(0.5)
-    found = [result for _, result in count_watched(tasks, counter_of(does_harm), 2, lambda: None, limits)]
+    found = [result for _, result in count_watched(tasks, OwnCounter(does_harm), 2, lambda: None, limits)]
     scratch = Scratch(tmp_path / "scratch")
     lists = sum_lines(merge_runs([run for one in found for run in one.runs], scratch.create, scratch.reader))
     assert [line for lines in lists for line in lines] == [b"0\t2", b"3\t2"]

@@ -18,7 +18,7 @@ from cdxmill.errors import AbsentError, InputError, RefusedError, UntriedError
 from cdxmill.formats.archives.warc_header import HeaderMatch, HeaderShapes
 from cdxmill.running.failures import Failure
 from cdxmill.running.watched import NO_LOSSES, Losses, mark, unmark, unmarked
-from cdxmill.stages.pages.full_record import FullRecord
+from cdxmill.stages.pages.full_record import CUT_RECORD, FullRecord
 from cdxmill.stages.pages.parse_page import CUT
 from cdxmill.stages.records.fetch_record import NoRecord
 from cdxmill.stages.records.parse_header import RecordError
@@ -267,7 +267,7 @@ class _Scan:
         body, page = record.__dict__.get("body"), record.__dict__.get("page")
         problems = [] if body is None or not body.problem else [body.problem]
         if record.is_large:
-            problems.append("the record is larger than 256 MiB; only its start was read")
+            problems.append(CUT_RECORD)
         if page is not None and page.is_cut:
             problems.append(CUT)
         self.notes += [Note(record.offset, problem) for problem in problems]

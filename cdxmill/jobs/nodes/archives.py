@@ -7,7 +7,6 @@ A Hadoop node needs the libraries that cdxmill depends on (see bootstrap.sh, or 
 from __future__ import annotations
 
 import importlib.util
-import sys
 import tempfile
 import threading
 import time
@@ -16,18 +15,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from cdxmill.capture import Note
 from cdxmill.commands.count import CountTask, count_watched
+from cdxmill.commands.own_function import items_of, without_mrjob
 from cdxmill.commands.per_archive.index import IndexedArchive, IndexOptions, IndexTask, index_one
 from cdxmill.inputs.named import Input
 from cdxmill.jobs.nodes.files import Destination
 from cdxmill.jobs.nodes.task_context import TaskRun, format_failure, parse_failure
 from cdxmill.running.failures import SHOWN, Failure, kind_of
 from cdxmill.running.processes import bytes_done
-from cdxmill.stages.counting.counters import Counter, counter_of
+from cdxmill.stages.counting.counters import Counter
+from cdxmill.stages.counting.own_counter import OwnCounter
 from cdxmill.stages.counting.tally import sum_counts, sum_lines
 from cdxmill.stages.lines.line_lists import text_of
 from cdxmill.stages.lines.merge_lines import merge_runs
@@ -104,7 +104,7 @@ def parse_output(output: bytes) -> tuple[list[Failure], list[Failure]]:
     return [parse_failure(line) for line in lines if not line.startswith(_NOTE)], notes
 
 
-def count_archives(counter: Counter, run: TaskRun) -> None:
+def count_archives(counter: Counter | OwnCounter, run: TaskRun) -> None:
     """Map: write the counts of the archives on the work list. A failure or note is a line that starts with a TAB."""
     with _scratch(run) as directory:
         archives = [Input.of_fields(item["archive"]) for item in run.work()]
@@ -122,17 +122,15 @@ def count_archives(counter: Counter, run: TaskRun) -> None:
     run.add(archives=len(archives), records_counted=counted, failures=len(failures))
 
 
-def counter_in_job(name: str) -> Counter:
+def counter_in_job(name: str) -> OwnCounter:
     """The counter of the class `name` in a user's file. Its base class is not needed here, so mrjob is not, either."""
-    stub = ModuleType("cdxmill.jobs.count_job")
-    stub.CountJob = object  # type: ignore[attr-defined]
-    sys.modules[stub.__name__] = stub
     spec = importlib.util.spec_from_file_location("cdxmill_count_job", JOB_FILE)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return counter_of(getattr(module, name)().items)
+    with without_mrjob():
+        spec.loader.exec_module(module)
+    return OwnCounter(items_of(getattr(module, name)))
 
 
 def add_counts(output: str, run: TaskRun) -> None:

@@ -11,9 +11,12 @@ from cdxmill.formats.archives.warc_header import HeaderShapes
 from cdxmill.stages import native
 from cdxmill.stages.captures.index_archive import Findings
 from cdxmill.stages.counting.counters import MAX_CONTENT, BadRecord, Counter, NotWanted
+from cdxmill.stages.counting.own_counter import OwnCounter
 from cdxmill.stages.counting.tally import Tally
+from cdxmill.stages.pages.full_record import CUT_RECORD, full_records
 from cdxmill.stages.records.fetch_record import Archive, NoRecord
 from cdxmill.stages.records.parse_header import RecordError, parse_header
+from cdxmill.stages.records.read_contents import ScratchFiles
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.records.record_parts import record_parts
 from cdxmill.stages.records.take_record import ReadCommon, take_whole
@@ -70,6 +73,39 @@ def count_records(
     return counted
 
 
+def count_own_records(
+    read_at: ReadAt,
+    scratch: ScratchFiles,
+    counter: OwnCounter,
+    tally: Tally,
+    spill: Callable[[], None],
+    chunk: int = CHUNK,
+    begin: Callable[[int], str] = lambda number: "",
+) -> Counted:
+    """The same with a user's own counter. It gets every record but warcinfo. `begin` is called before each."""
+    counted = Counted()
+    for record in full_records(read_at, scratch, chunk):
+        if isinstance(record, Damage):
+            counted.findings.add(record)
+            continue
+        if record.kind == b"warcinfo":
+            continue
+        counted.records += 1
+        if reason := begin(counted.records):
+            counted.findings.add(Damage(record.offset, reason, SKIPPED))
+            continue
+        try:
+            for item, number in counter.pairs(record):
+                tally.add(item, number)
+            counted.counted += 1
+        except BadRecord as error:
+            counted.findings.add(Damage(record.offset, str(error), error.hint))
+        if record.is_cut:
+            counted.findings.add(Note(record.offset, CUT_RECORD))
+        spill()
+    return counted
+
+
 def _reader(
     counter: Counter, tally: Tally, spill: Callable[[], None], counted: Counted
 ) -> ReadCommon[Record | CrawlNotes]:
@@ -96,8 +132,7 @@ def _reader(
 
 def _general_reader(counter: Counter, counted: Counted) -> ReadCommon[Record | CrawlNotes]:
     """A function that returns the record, if its type is not one of those without anything to count."""
-    # with shapes, only those fields are returned that indexes need
-    shapes = None if counter.all_fields else HeaderShapes()
+    shapes = HeaderShapes()  # with them, only those fields are returned that indexes need
     others = counter.others - {b"warcinfo"}
 
     def take(data: bytes | bytearray, offset: int, length: int) -> Record | CrawlNotes | Outcome:

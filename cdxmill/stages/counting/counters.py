@@ -1,4 +1,4 @@
-"""What is counted in a record: its tags, its server, its words, its links; or what a user's function finds in it.
+"""What is counted in a record: its tags, its server, its words, its links.
 
 A link is an `<a>` or `<area>` with an http or https URL. An item is `<host of the page> <host of the link>`. Hosts are
 written as in Common Crawl's web graphs: reversed, in lower case, without `www.` at the start, IDNs in Punycode, without
@@ -33,9 +33,6 @@ MAX_CONTENT = 64 << 20
 """Bytes of a record, and of its decoded payload, that are counted. The rest of a larger one is reported."""
 _SERVER = re.compile(rb"\nserver[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.I)
 Value = TypeVar("Value")
-Item = bytes | str
-Items = Callable[[Record], Iterable[Item] | Item | None]
-"""A user's function: a record -> the items to count in it, a single one, or None."""
 _NO_PAGES = frozenset((b"request", b"metadata", b"warcinfo", b"revisit", b"conversion"))
 
 
@@ -73,12 +70,6 @@ class BadRecord(ValueError):
     hint = REPAIR
 
 
-class BadFunction(BadRecord):
-    """A record on which a user's function failed."""
-
-    hint = "correct the function"
-
-
 class NotWanted(Exception):
     """A record that has nothing of the kind that is counted. The text says why, if that is unusual."""
 
@@ -86,14 +77,13 @@ class NotWanted(Exception):
 class Counter(NamedTuple):
     """How records are counted. `add` adds the items of a record to a tally, and may return notes. It raises BadRecord, NotWanted.
 
-    Records of the types in `others` have nothing to count. `needs` says which archives have something. `all_fields`:
-    the whole WARC header is needed. `compiled` is the name of the compiled function that counts common records.
+    Records of the types in `others` have nothing to count. `needs` says which archives have something. `compiled` is the
+    name of the compiled function that counts common records.
     """
 
     add: Callable[[Record, Tally], list[str] | None]
     others: frozenset[bytes]
     needs: str
-    all_fields: bool = False
     compiled: str = ""
 
 
@@ -187,34 +177,6 @@ def html_of(record: Record) -> Html:
         raise NotWanted("pages skipped: they are binary data")
     problems = [text for text in (problem, CUT if len(data) > MAX_HTML else "") if text]
     return Html(data[:MAX_HTML], content_type, problems)
-
-
-def counter_of(items: Items) -> Counter:
-    """A counter with a user's function. What it raises is reported, and the record is skipped."""
-
-    def count(record: Record, tally: Tally) -> None:
-        for item in _safe(items, record):
-            tally.add(item, 1)
-
-    return Counter(count, frozenset(), "archives with records that the function counts", all_fields=True)
-
-
-def _safe(items: Items, record: Record) -> list[bytes]:
-    """The items of a record; all of them, or BadFunction."""
-    try:
-        found = items(record) or ()
-        given = (found,) if isinstance(found, bytes | str) else found
-        return list(filter(None, [clean_item(_as_bytes(item)) for item in given]))
-    except Exception as error:
-        raise BadFunction(f"{type(error).__name__}: {error}") from None
-
-
-def _as_bytes(item: Item) -> bytes:
-    if isinstance(item, str):
-        return item.encode("utf-8", "replace")
-    if not isinstance(item, bytes):
-        raise TypeError(f"an item is bytes or text, not {type(item).__name__}")
-    return item
 
 
 COUNTERS: Mapping[str, Counter] = {

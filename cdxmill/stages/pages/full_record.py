@@ -31,6 +31,9 @@ _HEADER = MAX_HEADER + (1 << 16)
 _WITH_PAYLOAD = frozenset((b"response", b"resource", b"conversion", b"metadata"))
 
 
+CUT_RECORD = "the record is larger than 256 MiB; only its start was read"
+
+
 class FullRecord:
     """One record. `number` counts the records of the archive from 0; `offset` and `length` are its byte range there.
 
@@ -104,6 +107,11 @@ class FullRecord:
     def is_large(self) -> bool:
         """Whether the record is larger than the largest body. The rest is not read."""
         return self.size > MAX_BODY
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the block was asked for, and is only the start of a large one."""
+        return "block" in self.__dict__ and self.is_large
 
     @computed
     def block(self) -> bytes:

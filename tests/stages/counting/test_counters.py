@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdxmill.capture import Record
-from cdxmill.stages.counting.counters import COUNTERS, BadRecord, NotWanted, counter_of
+from cdxmill.stages.counting.counters import COUNTERS, BadRecord, NotWanted
 from cdxmill.stages.counting.tally import DictTally
 from cdxmill.stages.counting.wat_records import WatLinks, links_of, server_values
 
@@ -180,19 +180,3 @@ def test_words_are_counted_in_plain_text_only() -> None:
     }
     with pytest.raises(NotWanted):
         counted("words", b"a", b"conversion", content_type=b"text/html")
-
-
-def test_a_function_of_the_user_may_return_text_and_may_fail() -> None:
-    tally = DictTally()
-    record = Record(0, 0, {b"warc-type": b"response"}, b"abc", 3)
-    counter_of(lambda record: ["\u00e9\n", b" b", "b", ""]).add(record, tally)
-    assert tally.take(b"\n") == b"b\t2\n\xc3\xa9\t1\n"
-    with pytest.raises(BadRecord, match="KeyError: b'x'") as raised:
-        counter_of(lambda record: ["a", record.headers[b"x"]]).add(record, tally)
-    assert raised.value.hint == "correct the function"
-    with pytest.raises(BadRecord, match="an item is bytes or text, not int"):
-        counter_of(lambda record: [b"a", 1]).add(record, tally)  # type: ignore[list-item]
-    assert len(tally) == 0
-    for single in (b"whole", "whole", None):
-        counter_of(lambda record, single=single: single).add(record, tally)  # type: ignore[misc]
-    assert tally.take(b"\n") == b"whole\t2\n"
