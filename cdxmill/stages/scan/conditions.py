@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from cdxmill.formats.archives.warc_header import Head
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.scan.expressions import Condition
-from cdxmill.stages.scan.fields import NO_FIELDS, Field, find_field
+from cdxmill.stages.scan.fields import NO_FIELDS, NOT_TESTED, Field, find_field
 from cdxmill.stages.scan.kinds import KINDS, TEXTS, kind_of
 
 Test = Callable[[Any], bool]
@@ -29,7 +29,6 @@ _LONGEST, _MOST = 10_000, 100_000
 _SHOWN = 40
 _ENCODED = (b"\ncontent-encoding", b"\ntransfer-encoding")
 """Fields of an HTTP head whose body is not as it was sent. Lower and upper case are the same."""
-_NOT_TESTED = ("meta", "jsonld", "tags")
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
@@ -54,7 +53,7 @@ def make_test(
 
     A record without the field does not pass, whatever the operator.
     """
-    if condition.field in _NOT_TESTED:
+    if condition.field in NOT_TESTED:
         raise ValueError(
             f"{condition.field} cannot be tested{'; use meta.NAME' if condition.field == 'meta' else ''}"
         )

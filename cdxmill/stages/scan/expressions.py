@@ -16,9 +16,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_FIELD = r"\s*(?P<field>[a-z][a-z_]*(?:\.[^\s=!:~^@<>()]+)?)"
+_NAME = r"""(?:'[^']+'|"[^"]+"|[^\s=!:~^@<>()'"]+)"""
+_FIELD = rf"\s*(?P<field>[a-z][a-z_]*(?:\.{_NAME})?)"
 _OPERATOR = r"(?:!=|!:|!~|!@|\^=|<=|>=|[=:~@<>])"
 _TERM = re.compile(rf"{_FIELD}(?:(?P<operator>{_OPERATOR})|\s+(?P<apart>{_OPERATOR})\s+)", re.I)
+_IN_NAMES = re.compile(r"([^\s'\"]*?[\w-])(" + _OPERATOR + ".*)")
+"""A value that looks like the rest of a name, as in meta.og:title=x, and an operator."""
 _WORD = re.compile(r"\s*(and|or|not)(?=[\s(]|$)", re.I)
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 _TWO = ("=~", "!=~", "~~", "!~~", "<>")
@@ -149,7 +152,18 @@ class _Parser:
             raise ValueError(
                 f"invalid expression {text!r}: two operators; write {right}, or quote a value that starts with one"
             )
-        return Condition(found["field"], operator, value, text, is_quoted, sign[0] == "!")
+        name = re.sub("['\"]", "", found["field"])
+        if (
+            name.startswith("meta.")
+            and operator == ":"
+            and not is_quoted
+            and (rest := _IN_NAMES.fullmatch(value))
+        ):
+            names = (
+                f"meta.'{name.removeprefix('meta.')}:{rest[1]}'{rest[2]} or {found['field']}{sign}'{value}'"
+            )
+            raise ValueError(f"invalid expression {text!r}: is the : part of the name? Write {names}")
+        return Condition(name, operator, value, text, is_quoted, sign[0] == "!")
 
     def _value(self) -> tuple[str, bool]:
         """A value, and whether it was quoted."""

@@ -15,14 +15,17 @@ from cdxmill.formats.lines.surt import surt
 from cdxmill.stages.pages.decode_text import detect_language
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.pages.web_urls import host_of
+from cdxmill.stages.scan.kinds import kind_of
 
 _OTHER_NAMES = {"link": "links", "link_host": "link_hosts", "link_domain": "link_hosts", "language": "lang"}
 DEFAULT = "url,time,type,status,mime,offset,length"
-_FIND = re.compile(r"(?P<name>[\w.-]+)=(?P<field>[a-z][\w.-]*)~(?P<pattern>.+)", re.S)
+_FIND = re.compile(r"(?P<name>[\w.-]+)=(?P<field>[a-z][\w.:-]*)~(?P<pattern>.+)", re.S)
 _STRIPPED = ("text", "word_count", "text_lines")
 """Fields that remove scripts from the tree of a page."""
 LINES = ("text_lines", "main_text")
 """Fields with a text in lines."""
+NOT_TESTED = ("meta", "jsonld", "tags")
+"""Fields with objects, which have no conditions."""
 Row = dict[str, Any]
 NO_FIELDS: Mapping[str, Any] = {}
 UserFunction = Callable[[Any], object]
@@ -222,9 +225,9 @@ class Extractor:
         values = {name: read(record) for name, read in self._read}
         row = {name: _plain(values[name]) for name in self._names}
         for name, read, pattern in self._finds:
-            value = read(record)
-            text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-            row[name] = pattern.findall(text) if isinstance(text, str) else []
+            value = _plain(read(record))
+            texts = value if isinstance(value, list) else [] if value is None else [value]
+            row[name] = [one for text in texts for one in pattern.findall(text)]
         for step in self._steps:
             if not self._call(step, record, row):
                 return None
@@ -268,7 +271,11 @@ def _parse_find(text: str) -> tuple[str, Field, re.Pattern[str]]:
     found = _FIND.fullmatch(text)
     if found is None:
         raise ValueError(f"invalid {text!r}; expected NAME=FIELD~REGEX, such as price=text~EUR (\\d+)")
+    field = find_field(found["field"])
+    kind = kind_of(found["field"])
+    if kind.part is None or found["field"] in NOT_TESTED:
+        raise ValueError(f"{text!r}: {found['field']} has no text that could be searched")
     try:
-        return found["name"], find_field(found["field"]), re.compile(found["pattern"])
+        return found["name"], field, re.compile(found["pattern"], kind.flags)
     except re.error as error:
         raise ValueError(f"{text!r}: not a regular expression ({error})") from None

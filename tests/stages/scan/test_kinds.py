@@ -72,6 +72,7 @@ size~1              | is a number
 length=nan          | never holds
 confidence>80       | from 0 to 1
 title<3             | not a number
+meta.og:title=x     | meta.'og:title'=x
 host@list           | line 3, '*.b.org': * is no wildcard; write domain=b.org
 length@list         | line 1, 'a.org': 'a.org' is not a number
 host@latin          | not UTF-8
@@ -203,6 +204,22 @@ def test_the_labels_of_the_lines_that_match_are_fields() -> None:
     }
     with pytest.raises(ValueError, match="no condition is title@FILE"):
         Extractor("match.title", [], [], plan.matched())
+
+
+@pytest.mark.parametrize("text", ["x=length~1", "x=jsonld~a", "x=meta~a", "x=title"])
+def test_a_search_in_what_has_no_text_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"has no text|expected NAME=FIELD"):
+        Extractor("url", [text], [])
+
+
+def test_names_with_colons_and_searches_in_lists() -> None:
+    one = record("<meta property=og:title content=Shop><a href=http://a.org/1><a href=http://b.org/2>")
+    assert plan("meta.'og:title'=Shop and meta.\"og:title\"~^S").passes(one)
+    row = Extractor(
+        "url", ["n=links~/([0-9])", "t=meta.og:title~^.", "h=host~EXAMPLE", "x=header.x~."], []
+    ).row(one)
+    assert row is not None
+    assert (row["n"], row["t"], row["h"], row["x"]) == (["1", "2"], ["S"], ["example"], [])
 
 
 VALUES = [
