@@ -55,7 +55,7 @@ def _names(path: PathOrUrl, kind: str) -> tuple[str, str]:
 
 
 def read_splits(path: PathOrUrl) -> list[bytes]:
-    """The split points in a text file or SequenceFile, at a path or URL, or in a pipe. Raises UsageError, StoppedError."""
+    """The split points in a file that the user named: at a path or URL, or in a pipe. Raises UsageError, StoppedError."""
     try:
         with unpiped(str(path)) as place:
             return parse(place.read_bytes())
@@ -63,3 +63,11 @@ def read_splits(path: PathOrUrl) -> list[bytes]:
         raise UsageError(str(error)) from None
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
+
+
+def stored_splits(file: Location) -> list[bytes] | None:
+    """The split points in a file of a cluster, which is no pipe. None if it cannot be read."""
+    try:
+        return parse(file.read_bytes())
+    except (InputError, ValueError):
+        return None

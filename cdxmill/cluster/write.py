@@ -18,8 +18,8 @@ from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from cdxmill.cluster.split_files import SPLITS, read_splits, write_splits
-from cdxmill.errors import InputError, UsageError
+from cdxmill.cluster.split_files import SPLITS, stored_splits, write_splits
+from cdxmill.errors import InputError
 from cdxmill.formats.clusters.manifest import (
     Manifest,
     ShardEntry,
@@ -145,11 +145,9 @@ def _numbers_size(rows: int) -> int:
 def fault_of_splits(place: Location, manifest: Manifest) -> str | None:
     """What is wrong with the files of split points of a cluster; None if nothing is."""
     text, sequence = SPLITS
-    try:
-        points = read_splits(place / text)
-        is_known = splits_digest(points) == manifest.splits_sha256 and read_splits(place / sequence) == points
-    except UsageError:
-        is_known = False
+    points = stored_splits(place / text)
+    is_known = points is not None and splits_digest(points) == manifest.splits_sha256
+    is_known = is_known and stored_splits(place / sequence) == points
     return None if is_known else f"{text} or {sequence} has other split points than {MANIFEST}"
 
 

@@ -55,7 +55,11 @@ def open_own(path: Path, flags: int, mode: int = 0o666) -> int:
 def foreign(path: Path) -> UsageError:
     """The error for a name of cdxmill under which something of somebody else is."""
     mode = path.lstat().st_mode
-    kinds = ((S_ISLNK, "a symbolic link"), (S_ISDIR, "a directory"), (S_ISREG, "a file of somebody else"))
+    kinds = (
+        (S_ISLNK, "a symbolic link"),
+        (S_ISDIR, "a directory of somebody else"),
+        (S_ISREG, "a file of somebody else"),
+    )
     what = next((what for is_kind, what in kinds if is_kind(mode)), "a pipe or device")
     return UsageError(
         f"{path}: is {what}, and cdxmill needs this name; move it away, or choose another directory"
@@ -67,7 +71,7 @@ def read_own(path: Path) -> bytes:
     try:
         with os.fdopen(open_own(path, os.O_RDONLY), "rb") as file:
             return file.read()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return b""
 
 

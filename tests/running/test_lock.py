@@ -120,7 +120,7 @@ PLANTED: dict[str, Callable[[Path, Path], object]] = {
     "a file of somebody else": lambda lock, mine: lock.write_text("mine"),
     "a file of somebody else ": lambda lock, mine: lock.touch(),
     "a file of somebody else  ": lambda lock, mine: lock.hardlink_to(mine),
-    "a directory": lambda lock, mine: lock.mkdir(),
+    "a directory of somebody else": lambda lock, mine: lock.mkdir(),
     "a pipe or device": lambda lock, mine: os.mkfifo(lock),
 }
 

@@ -24,6 +24,7 @@ from cdxmill.messages import say
 from cdxmill.options.clusters import Serving
 from cdxmill.storage.local import make_directory, write_atomic
 from cdxmill.storage.location import Location, locate
+from cdxmill.storage.own import read_own
 from cdxmill.version import install_extra
 
 COLLECTION = "web"
@@ -66,7 +67,7 @@ def write_config(asked: Serving, directory: Path) -> Path:
     """
     config = pywb_config(asked).encode()
     path = directory / CONFIG
-    if path.exists() and path.read_bytes() != config and not asked.replace:
+    if not asked.replace and read_own(path) not in (b"", config):
         raise UsageError(f"{path}: already exists; use --replace, or choose another directory")
     make_directory(directory)
     with write_atomic(path) as file:
