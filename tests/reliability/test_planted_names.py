@@ -56,6 +56,7 @@ CALLS = {
     "prefix-index": "prefix-index build -o w/t 0.cdxj",
     "serve": "serve --config-only w/p --archives . c",
 }
+NO_PROCESSES = {"cat", "serve", "split-points", "prefix-index"}
 READ_ONLY = {"lookup", "get", "crawls", "verify"}
 
 
@@ -132,7 +133,8 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(call: str) -> int:
     words = call.split()
-    return main(words if words[0] in ("cat", "serve", "split-points") else [*words, "-q"])
+    words += [] if words[0] in ("cat", "serve", "split-points") else ["-q"]
+    return main(words if words[0] in NO_PROCESSES else [*words, "-p", "1"])
 
 
 def test_every_command_that_writes_is_here() -> None:
