@@ -48,6 +48,7 @@ _LEAST = 0.1
 """The share of Chinese, Japanese or Korean characters from which a text has one of these languages. resiliparse finds
 another language in every third Japanese text about computers."""
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]+")
+_TAG = re.compile(r"[a-z]{2,3}(?:-[a-z0-9]{1,8})*")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -185,6 +186,16 @@ class Language(NamedTuple):
 
 
 _UNKNOWN = Language("", 0.0)
+
+
+def language_tag(text: str | None) -> str | None:
+    """The tag of a language in lower case (BCP 47), such as `en-us`; None if the text is none.
+
+    >>> language_tag(" en_US "), language_tag("English")
+    ('en-us', None)
+    """
+    tag = (text or "").strip().lower().replace("_", "-")
+    return tag if _TAG.fullmatch(tag) else None
 
 
 def detect_language(text: str) -> Language:

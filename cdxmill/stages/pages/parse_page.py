@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cdxmill.stages import native
-from cdxmill.stages.pages.decode_text import Language, decode_text, detect_language
+from cdxmill.stages.pages.decode_text import Language, decode_text, detect_language, language_tag
 from cdxmill.stages.pages.web_urls import LinkBase
 
 if TYPE_CHECKING:
@@ -172,6 +172,14 @@ class Page:
     def language(self) -> Language:
         """The language of the text."""
         return detect_language(self.text)
+
+    @computed
+    def declared_language(self) -> str | None:
+        """The language that the page declares for itself, such as `en-us`: the element `html`, or else a `meta` element."""
+        root = self.tree.root
+        values = root.attributes if root else {}
+        declared = (values.get("lang"), values.get("xml:lang"), self.metas.get("content-language"))
+        return next((tag for text in declared if (tag := language_tag(text))), None)
 
     @computed
     def tags(self) -> Counter[str]:

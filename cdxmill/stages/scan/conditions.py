@@ -127,10 +127,13 @@ def _ordered(condition: Condition) -> Test:
 
 
 def _value_test(field: str, value: Any) -> Callable[[Any], bool]:
-    """The test of `FIELD=VALUE`: a domain also has the hosts below it, a time those that start with it."""
+    """The test of `FIELD=VALUE`: a domain has the hosts below it, a time those that start with it, `en` also `en-us`."""
     seen = kind_of(field).seen
     if field == "time":
         return lambda found: bool(found.startswith(value))
+    if field == "declared_lang":
+        region = f"{value}-"
+        return lambda found: bool(found == value or found.startswith(region))
     if field in _DOMAINS:
         below = f".{value}"
         return lambda found: bool(found == value or found.endswith(below))
@@ -164,7 +167,7 @@ def _holds(field: str, known: Labels) -> Test | None:
     """Whether a value fits a list, if that is quicker to say than what it fits."""
     if field in _DOMAINS:
         return lambda host: _is_below(host, known)
-    is_whole = field not in ("time", "surt") and kind_of(field).seen is None
+    is_whole = field not in ("time", "surt", "declared_lang") and kind_of(field).seen is None
     return known.__contains__ if is_whole else None
 
 
@@ -236,8 +239,17 @@ def _entries_of(field: str, known: Labels) -> Callable[[Any], list[Any]]:
         return lambda found: [found[:size] for size in sizes if found[:size] in known]
     if field in _DOMAINS:
         return lambda found: [domain for domain in _domains_above(found) if domain in known]
+    if field == "declared_lang":
+        return lambda found: [tag for tag in _languages_of(found) if tag in known]
     seen = kind_of(field).seen or (lambda found: found)
     return lambda found: [value] if (value := seen(found)) in known else []
+
+
+def _languages_of(tag: str) -> Iterator[str]:
+    """A language tag, and those that it belongs to: en-us, en."""
+    while tag:
+        yield tag
+        tag = tag.rpartition("-")[0]
 
 
 def _domains_above(host: str) -> Iterator[str]:

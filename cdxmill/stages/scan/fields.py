@@ -12,7 +12,7 @@ from orjson import OPT_NON_STR_KEYS, JSONEncodeError, dumps
 
 from cdxmill.formats.archives.warc_header import Head
 from cdxmill.formats.lines.surt import surt
-from cdxmill.stages.pages.decode_text import detect_language
+from cdxmill.stages.pages.decode_text import detect_language, language_tag
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.pages.web_urls import host_of
 from cdxmill.stages.scan.kinds import kind_of
@@ -115,6 +115,13 @@ def _language(record: FullRecord) -> Any:
     return None if record.plain_text is None else detect_language(record.plain_text)
 
 
+def _declared_language(record: FullRecord) -> str | None:
+    """The language that a page declares, or else its HTTP head."""
+    if record.page is None:
+        return None
+    return record.page.declared_language or language_tag(text_of(record.http_fields.get(b"content-language")))
+
+
 _HOST = Field(Level.HEADER, lambda record: host_of(record.url) or None, lambda head: host_of(head.url_text()))
 _FIELDS = {
     "url": Field(Level.HEADER, lambda record: record.url or None, Head.url_text),
@@ -133,6 +140,7 @@ _FIELDS = {
     "status": Field(Level.HTTP, _status),
     "mime": Field(Level.HTTP, _mime),
     "body": Field(Level.BODY, _body),
+    "declared_lang": Field(Level.PAGE, _declared_language),
     "charset": Field(Level.PAGE, _of_page("charset")),
     "title": Field(Level.PAGE, _of_page("title")),
     "text": Field(Level.PAGE, lambda record: record.text),

@@ -12,6 +12,7 @@ from functools import lru_cache
 from math import inf
 from typing import Any, NamedTuple
 
+from cdxmill.stages.pages.decode_text import language_tag
 from cdxmill.stages.pages.web_urls import LinkBase, host_of
 from cdxmill.stages.scan.expressions import Condition
 
@@ -261,6 +262,14 @@ def _language(condition: Condition) -> str:
     return text
 
 
+def _declared(condition: Condition) -> str:
+    tag = language_tag(condition.value)
+    if tag is None:
+        _check_one(condition)
+        raise condition.wrong("expected a language tag such as en or en-us")
+    return tag
+
+
 def _language_part(condition: Condition) -> str:
     if not re.fullmatch(r"[a-z]{1,2}", condition.value, re.I):
         raise condition.wrong("expected letters of a code such as en")
@@ -374,6 +383,7 @@ KINDS = {
     "status": Kind(_status, _status_part, _limit),
     "mime": Kind(_mime, _mime_part, flags=_NO_CASE),
     "charset": Kind(_charset, _lower, flags=_NO_CASE, seen=charset_key),
+    "declared_lang": Kind(_declared, _lower, flags=_NO_CASE),
     "lang": _LANGUAGES,
     "language": _LANGUAGES,
     "body": _BODY,

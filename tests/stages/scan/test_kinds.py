@@ -12,7 +12,7 @@ from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.records.read_contents import Content
 from cdxmill.stages.scan.conditions import make_test
 from cdxmill.stages.scan.expressions import Condition, parse_expression
-from cdxmill.stages.scan.fields import Extractor
+from cdxmill.stages.scan.fields import Extractor, find_field
 from cdxmill.stages.scan.plan import Plan
 
 REFUSED = r"""
@@ -32,6 +32,7 @@ status:ok           | digits
 lang=english        | a code such as en
 lang=en-US          | a code such as en
 lang:english        | letters
+declared_lang=English | a language tag
 lang=xx             | the codes are af, ar
 host=*.iana.org     | domain=iana.org
 host!=*.iana.org    | domain!=iana.org
@@ -88,6 +89,7 @@ FILES = {
     "times": [b"2014-05\tspring", b"2013"],
     "words": [b"menu\tfood", b"Caf\xc3\xa9", b"missing\tno"],
     "links": [b"org\tlinked"],
+    "tongues": [b"FR\tFrench"],
     "sizes": [b"1", b"99\tnice"],
 }
 
@@ -220,6 +222,22 @@ def test_names_with_colons_and_searches_in_lists() -> None:
     ).row(one)
     assert row is not None
     assert (row["n"], row["t"], row["h"], row["x"]) == (["1", "2"], ["S"], ["example"], [])
+
+
+@pytest.mark.parametrize(
+    ("page", "declared"),
+    [
+        ("<html lang='EN_us'><p>x", "en-us"),
+        ("<html lang='' xml:lang=de><p>x", "de"),
+        ("<html lang=English><meta http-equiv=Content-Language content=fr-CA>", "fr-ca"),
+        ("<p lang=en>x", None),
+    ],
+)
+def test_the_language_that_a_page_declares(page: str, declared: str | None) -> None:
+    one = record(page)
+    assert find_field("declared_lang").read(one) == declared
+    assert plan("declared_lang=EN or declared_lang=de or declared_lang@tongues").passes(one) is bool(declared)
+    assert plan("declared_lang!=en").passes(one) is (declared in ("de", "fr-ca"))
 
 
 VALUES = [
