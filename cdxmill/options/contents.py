@@ -65,7 +65,7 @@ class Scanning(ArchiveInputs, Existing, Watching):
         " input. INPUT has to contain their archives. A line whose record has another URL or time is reported.",
         default=None,
     )
-    sample: str | None = option(
+    sample: str | int | None = option(
         "--sample N",
         "Choose N of the matching records of all archives, or a share such as 1%, at random. The same ones in each run.",
         default=None,

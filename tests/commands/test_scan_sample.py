@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import cdxmill
 from cdxmill.cli.main import main
 from cdxmill.stages.scan.sampling import parse_sample
 
@@ -67,6 +68,16 @@ def test_a_sample_continues_and_is_kept(
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
     assert main(["scan", "-q", "-o", str(out), "--sample", "8", *archives]) == 2
     assert "was made with other options" in capsys.readouterr().err
+
+
+def test_copies_of_a_record_are_chosen_together(archives: list[str], tmp_path: Path) -> None:
+    copy = tmp_path / "copy.warc.gz"
+    copy.write_bytes(Path(archives[0]).read_bytes())
+    found = scan(tmp_path / "out", "--sample", 5, archives[0], copy)
+    assert len(found) == 6
+    assert len({row["sample"] for row in found}) == 3
+    summary = cdxmill.scan(archives[0], output=tmp_path / "api", sample=5, seed=1)
+    assert summary.matches == 5
 
 
 def test_numbers_do_not_depend_on_the_file(archives: list[str], tmp_path: Path) -> None:
