@@ -23,7 +23,7 @@ from cdxmill.options.option import Declared, EngineOptions, check, declared
 
 if TYPE_CHECKING:
     from cdxmill.running.failures import Failures
-    from cdxmill.spark.jobs import IndexRunner, Maker
+    from cdxmill.spark.jobs import CountRunner, IndexRunner, Maker
 
 
 class ClosedPipe(BaseException):
@@ -219,10 +219,11 @@ def _order(field: Declared) -> tuple[bool, int]:
 
 
 class OnSpark(NamedTuple):
-    """What does the tasks of `index`, and of `zipnum` and `build`, on Apache Spark."""
+    """What does the tasks of `index`, of `zipnum` and `build`, and of `count`, on Apache Spark."""
 
     run: IndexRunner
     make: Maker
+    counts: CountRunner
 
 
 @contextmanager
@@ -232,8 +233,8 @@ def open_engine(asked: EngineOptions) -> Iterator[OnSpark | None]:
         yield None
         return
     from cdxmill.spark.engine import Engine, check_pyspark
-    from cdxmill.spark.jobs import IndexRunner, Maker
+    from cdxmill.spark.jobs import CountRunner, IndexRunner, Maker
 
     check_pyspark()
     with Engine(asked.master or "", asked.processes, quiet=asked.quiet) as engine:
-        yield OnSpark(IndexRunner(engine), Maker(engine))
+        yield OnSpark(IndexRunner(engine), Maker(engine), CountRunner(engine))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cdxmill.cli.command import standard_output
+from cdxmill.cli.command import open_engine, standard_output
 from cdxmill.options.archives import Training
 from cdxmill.options.contents import Counting, Scanning
 from cdxmill.options.option import path_list
@@ -60,10 +60,12 @@ def count(arguments: Counting, failures: Failures) -> str:
 
     if arguments.call is not None and (first := arguments.what) is not None:  # it is the first INPUT
         arguments.what, arguments.inputs = None, [first, *path_list(arguments.inputs)]
-    if arguments.output != "-":
-        return str(count_asked(arguments, str(arguments.output), failures))
-    with standard_output() as out:
-        return str(count_asked(arguments, out, failures))
+    with open_engine(arguments) as spark:
+        run = None if spark is None else spark.counts
+        if arguments.output != "-":
+            return str(count_asked(arguments, str(arguments.output), failures, run))
+        with standard_output() as out:
+            return str(count_asked(arguments, out, failures, run))
 
 
 def train_dictionary(arguments: Training, failures: Failures) -> str:

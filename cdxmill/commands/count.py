@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, Protocol
 
 from cdxmill.capture import Note
-from cdxmill.commands.own_function import own_counter
+from cdxmill.commands.own_function import OwnSource, own_counter, own_source
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.named import Input, check_archives
@@ -176,8 +176,6 @@ _GROUPS = 8
 """Groups of archives per process, at least. More share the work better, and write more runs."""
 _LARGEST_GROUP = 100
 _SHOWN = 3
-_ITEMS = "items"
-"""What a user's own function counts."""
 
 
 class CountSummary(NamedTuple):
@@ -200,14 +198,49 @@ class CountSummary(NamedTuple):
         return "\n".join(parts)
 
 
-def count_asked(asked: CountOptions, output: IO[bytes] | str, failures: Failures) -> CountSummary:
+class RunCounts(Protocol):
+    """Another engine: counts archives as `count_watched` does. Its runs are in `scratch`."""
+
+    def __call__(
+        self, tasks: Sequence[CountTask], what: str | OwnSource, limits: Limits, scratch: Scratch, /
+    ) -> Iterator[tuple[CountTask, GroupResult]]:
+        """Count the archives."""
+
+
+class _Asked(NamedTuple):
+    """What is counted, and how; `run` is another engine."""
+
+    options: CountOptions
+    counter: Counter | OwnCounter
+    run: RunCounts | None
+
+    @property
+    def what(self) -> str:
+        """Its name in messages."""
+        return self.options.what or "items"
+
+    def results(
+        self, tasks: Sequence[CountTask], scratch: Scratch, progress: Progress
+    ) -> Iterator[tuple[CountTask, GroupResult]]:
+        """Count the archives of all tasks."""
+        options = self.options
+        limits = Limits(options.timeout, options.memory << 20)
+        if self.run is None:
+            return count_watched(tasks, self.counter, options.processes, progress.tick, limits)
+        what = options.what or own_source(str(options.call))
+        return self.run(tasks, what, limits, scratch)
+
+
+def count_asked(
+    asked: CountOptions, output: IO[bytes] | str, failures: Failures, run: RunCounts | None = None
+) -> CountSummary:
     """Write the counts of all inputs to a stream, or to the file at a path or URL. Raises UsageError, InputError."""
-    counter = _counter_asked(asked)
+    wanted = _Asked(asked, _counter_asked(asked), run)
     with Pipes(failures, quiet=asked.quiet) as pipes:
         archives = find_archives(asked, failures, pipes)
         if isinstance(output, str):
-            return _count_to_file(archives, output, counter, asked, failures)
-        return _count_to_stream(archives, output, counter, asked, failures)
+            return _count_to_file(archives, output, wanted, failures)
+        return _count_to_stream(archives, output, wanted, failures)
 
 
 def _counter_asked(asked: CountOptions) -> Counter | OwnCounter:
@@ -222,42 +255,32 @@ def _counter_asked(asked: CountOptions) -> Counter | OwnCounter:
 
 
 def _count_to_stream(
-    archives: Sequence[Input],
-    out: IO[bytes],
-    counter: Counter | OwnCounter,
-    options: CountOptions,
-    failures: Failures,
+    archives: Sequence[Input], out: IO[bytes], asked: _Asked, failures: Failures
 ) -> CountSummary:
     """Write the counts of all archives to a stream. Raises UsageError if there is nothing to count."""
-    with _counted(archives, counter, options, failures) as (counted, lists):
-        return CountSummary(options.what or _ITEMS, len(archives), write_lines(lists, out, ""), counted)
+    with _counted(archives, asked, failures) as (counted, lists):
+        return CountSummary(asked.what, len(archives), write_lines(lists, out, ""), counted)
 
 
-def _count_to_file(
-    archives: Sequence[Input],
-    path: str,
-    counter: Counter | OwnCounter,
-    options: CountOptions,
-    failures: Failures,
-) -> CountSummary:
+def _count_to_file(archives: Sequence[Input], path: str, asked: _Asked, failures: Failures) -> CountSummary:
     """Write the counts of all archives to a file at a path or URL. It is gzipped if its name ends in `.gz`.
 
     Raises UsageError if there is nothing to count, or if the file exists and may not be replaced. Raises InputError
     if there are failures and nothing was counted: then no file is written.
     """
     check_inputs_stay([locate(path)], [archive.location for archive in archives])
-    output = output_file(path, replace=options.replace)
-    with _counted(archives, counter, options, failures) as (counted, lists):
+    output = output_file(path, replace=asked.options.replace)
+    with _counted(archives, asked, failures) as (counted, lists):
         if failures.count and not counted.counted:
             raise InputError(path, "was not written, because nothing was counted")
         with output.write_named() as file:
             lines = write_lines(lists, file, path)
-    return CountSummary(options.what or _ITEMS, len(archives), lines, counted)
+    return CountSummary(asked.what, len(archives), lines, counted)
 
 
 @contextmanager
 def _counted(
-    archives: Sequence[Input], counter: Counter | OwnCounter, options: CountOptions, failures: Failures
+    archives: Sequence[Input], asked: _Asked, failures: Failures
 ) -> Iterator[tuple[Counted, Iterator[list[bytes]]]]:
     """Count all archives. Yields what was read, and the lines of the counts."""
     check_archives(archives)
@@ -265,10 +288,11 @@ def _counted(
         archive.location.require()
     with temporary_directory() as directory:
         scratch = Scratch(Path(directory))
-        groups = enumerate(_grouped(archives, options.processes))
+        processes = asked.options.processes if asked.run is None else len(archives)
+        groups = enumerate(_grouped(archives, processes))
         tasks = [CountTask(group, scratch.directory / str(number)) for number, group in groups]
         try:
-            counted, runs = _run(tasks, counter, options, failures)
+            counted, runs = _run(tasks, asked, scratch, failures)
         except ImportError as error:
             raise UsageError(f"{error.name} is not installed; {install_extra('scan')}") from None
         yield counted, sum_lines(merge_runs(runs, scratch.create, scratch.reader))
@@ -282,15 +306,14 @@ def _grouped(archives: Sequence[Input], processes: int) -> list[list[Input]]:
 
 
 def _run(
-    tasks: Sequence[CountTask], counter: Counter | OwnCounter, options: CountOptions, failures: Failures
+    tasks: Sequence[CountTask], asked: _Asked, scratch: Scratch, failures: Failures
 ) -> tuple[Counted, list[Run]]:
     archives = sum(len(task.archives) for task in tasks)
     total = total_size(archive.location for task in tasks for archive in task.archives)
     counted, runs, without = Counted(), list[Run](), list[str]()
-    with Progress(f"counting {options.what or _ITEMS}", archives, total, options.quiet) as progress:
+    with Progress(f"counting {asked.what}", archives, total, asked.options.quiet) as progress:
         failures.show_on(progress)
-        limits = Limits(options.timeout, options.memory << 20)
-        for task, result in count_watched(tasks, counter, options.processes, progress.tick, limits):
+        for task, result in asked.results(tasks, scratch, progress):
             for failure in result.failures:
                 failures.report(failure)
             for label, one in result.notes:
@@ -302,10 +325,10 @@ def _run(
                 progress.advance()
         failures.close_notes()
         if len(without) < archives:
-            _note_without(sorted(without), options.what or _ITEMS, counter.needs, failures)
+            _note_without(sorted(without), asked.what, asked.counter.needs, failures)
     if not counted.counted and without and not failures.count:
         where = f"{without[0]}: has" if len(without) == 1 else f"{len(without)} archives have"
-        raise UsageError(f"{where} no {options.what or _ITEMS} to count; give {counter.needs}")
+        raise UsageError(f"{where} no {asked.what} to count; give {asked.counter.needs}")
     return counted, runs
 
 

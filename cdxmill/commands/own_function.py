@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from cdxmill.errors import UsageError
 from cdxmill.stages.counting.own_counter import Items, OwnCounter
@@ -16,25 +17,64 @@ from cdxmill.stages.counting.own_counter import Items, OwnCounter
 _JOB = "cdxmill.jobs.count_job"
 
 
+class OwnSource(NamedTuple):
+    """The source of the module of MODULE:NAME, which other machines do not have."""
+
+    name: str
+    source: bytes
+
+    def counter(self, directory: Path) -> OwnCounter:
+        """The counter, on a machine that has got the source. It is written to `directory`."""
+        module, _, own = self.name.partition(":")
+        path = directory / f"{module.rpartition('.')[2]}.py"
+        path.write_bytes(self.source)
+        return counter_in_file(path, own)
+
+
 def own_counter(name: str) -> OwnCounter:
     """The counter of MODULE:FUNCTION, or of a class with a method `items`. Raises UsageError.
 
     Modules in the working directory are found after all others.
     """
-    module_name, colon, own_name = name.partition(":")
-    if not (colon and module_name and own_name):
+    own = name.rpartition(":")[2]
+    try:
+        with without_mrjob():
+            return OwnCounter(items_of(getattr(_module_of(name), own, None)))
+    except TypeError as error:
+        raise UsageError(f"--call {name}: {error}") from None
+    except UsageError:
+        raise
+    except Exception as error:  # whatever the user's module raises
+        raise UsageError(f"--call {name}: cannot be imported ({type(error).__name__}: {error})") from None
+
+
+def own_source(name: str) -> OwnSource:
+    """The source of a counter that `own_counter` has found. Raises UsageError."""
+    file = _module_of(name).__file__ or ""
+    if not file.endswith(".py"):
+        raise UsageError(f"--call {name}: has no file with its source, which other machines need")
+    return OwnSource(name, Path(file).read_bytes())
+
+
+def _module_of(name: str) -> ModuleType:
+    module, colon, own = name.partition(":")
+    if not (colon and module and own):
         raise UsageError(f"invalid --call {name!r}; expected MODULE:FUNCTION")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)  # never before the libraries: a directory may hold a file named like one
-    try:
-        with without_mrjob():
-            found = getattr(importlib.import_module(module_name), own_name, None)
-            return OwnCounter(items_of(found))
-    except TypeError as error:
-        raise UsageError(f"--call {name}: {error}") from None
-    except Exception as error:  # whatever the user's module raises
-        raise UsageError(f"--call {name}: cannot be imported ({type(error).__name__}: {error})") from None
+    return importlib.import_module(module)
+
+
+def counter_in_file(path: Path, name: str) -> OwnCounter:
+    """The counter in a file that was sent to this machine."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    with without_mrjob():
+        spec.loader.exec_module(module)
+    return OwnCounter(items_of(getattr(module, name)))
 
 
 def items_of(found: Any) -> Items:

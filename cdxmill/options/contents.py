@@ -4,7 +4,17 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from cdxmill.options.archives import ArchiveInputs
-from cdxmill.options.option import REPLACE, AnyPath, Excludes, Existing, Needs, Running, argument, option
+from cdxmill.options.option import (
+    REPLACE,
+    AnyPath,
+    EngineOptions,
+    Excludes,
+    Existing,
+    Needs,
+    Running,
+    argument,
+    option,
+)
 
 _WARC, _WET = ("warc.gz", "warc.zst"), ("wet.gz", "wet.zst")
 _WHOLE, _TEXT = (tuple(f"to={name}" for name in names) for names in (_WARC, _WET))
@@ -105,7 +115,7 @@ class CountOptions(ArchiveInputs, _What):
     replace: bool = REPLACE
 
 
-class Counting(CountOptions):
+class Counting(CountOptions, EngineOptions):
     """The arguments of `count`."""
 
     output: AnyPath = option(

@@ -67,7 +67,7 @@ class Shuffle(NamedTuple):
     """A step with two kinds of tasks: `split` sends parts to numbered partitions, `join` makes one result of each.
 
     `split(task)` yields pairs of a partition and a part, a tuple of plain values. `join(shared, number, parts)` gets the
-    parts of a partition in any order; a result of None is not returned.
+    parts of a partition in any order; a result of None is not returned, and of a generator each item is one.
     """
 
     split: Callable[[Any], Iterator[tuple[int, Any]]]
@@ -124,6 +124,26 @@ class Engine:
 
     def shuffle(self, step: Shuffle) -> list[Any]:
         """The results of all partitions, in their order. Raises StoppedError."""
+        joined, total = self._joined(step)
+        with _watched(
+            self._context, "sorting and writing: tasks of Spark", total, self._quiet, may_draw=True
+        ):
+            return self._collect(joined)
+
+    def shuffle_pieces(self, step: Shuffle) -> Iterator[Any]:
+        """As `shuffle`, if `join` yields any number of results: one partition after another is held. Raises StoppedError."""
+        from pyspark import StorageLevel
+
+        joined, total = self._joined(step)
+        with _watched(self._context, "tasks of Spark", total, self._quiet, may_draw=False):
+            found = self._ask(lambda: joined().persist(StorageLevel.DISK_ONLY))
+            self._ask(found.count)  # all partitions at once, on the nodes' disks
+        pieces = self._ask(found.toLocalIterator)
+        while (piece := self._ask(lambda: next(pieces, None))) is not None:
+            yield piece
+
+    def _joined(self, step: Shuffle) -> tuple[Callable[[], Any], int]:
+        """What makes the results of a step, and the number of tasks."""
         context = self._start()
         blobs = [pickle.dumps((step.split, task)) for task in step.tasks]
         join = pickle.dumps((step.join, step.shared))
@@ -135,25 +155,32 @@ class Engine:
             sent = context.parallelize(blobs, slices).flatMap(splitting)
             return sent.partitionBy(step.partitions, lambda number: number).mapPartitionsWithIndex(joining)
 
-        total = slices + step.partitions
-        with _watched(context, "sorting and writing: tasks of Spark", total, self._quiet, may_draw=True):
-            return self._collect(joined)
+        return joined, slices + step.partitions
 
     def _collect(self, lines: Callable[[], Any]) -> list[Any]:
+        found: list[Any] = self._ask(lambda: lines().collect())
+        return found
+
+    def _ask(self, call: Callable[[], Any]) -> Any:
+        """What Spark answers. Raises StoppedError."""
         from py4j.protocol import Py4JError
 
         try:
-            found: list[Any] = _aside(lambda: lines().collect())
+            return _aside(call)
         except Py4JError as error:
             ends = _ENDED.findall(self._log()) if _STOPPED in str(error) else []
             raise StoppedError(
                 f"Spark: {ends[-1] if ends else java.reason_of(str(error))}; run it again"
             ) from None
-        return found
 
     def _log(self) -> str:
         """What Java has printed."""
         return "" if self._said is None else self._said.read_text(errors="replace")
+
+    @property
+    def cores(self) -> int:
+        """How many tasks run at once, as far as Spark knows. It is started to find out."""
+        return int(self._start().defaultParallelism)
 
     @property
     def is_local(self) -> bool:
@@ -334,9 +361,13 @@ def _joining(archive: str, blob: bytes) -> Callable[[int, Any], Any]:
     load = _loading(archive)
 
     def join(number: int, pairs: Any) -> Any:
+        from collections.abc import Iterator
+
         call, shared = load(blob)
         result = call(shared, number, (part for _, part in pairs))
-        if result is not None:
+        if isinstance(result, Iterator):
+            yield from result
+        elif result is not None:
             yield result
 
     return join

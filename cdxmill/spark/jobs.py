@@ -1,4 +1,4 @@
-"""What Spark does: index archives; make the shards of a cluster: sample, sort and send, write.
+"""What Spark does: index archives; count what is in them; make the shards of a cluster: sample, sort and send, write.
 
 A shard that an earlier run has finished is not written again. Its result is in the directory's .work.
 """
@@ -6,22 +6,31 @@ A shard that an earlier run has finished is not written again. Its result is in 
 from __future__ import annotations
 
 import json
+import pickle
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from cdxmill.commands.clusters.zipnum import Made, ZipnumOptions
+from cdxmill.commands.count import CountTask, GroupResult
+from cdxmill.commands.own_function import OwnSource
 from cdxmill.commands.per_archive.index import IndexTask
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import part_of
 from cdxmill.inputs.cdx_files import Inventory
+from cdxmill.inputs.named import Input
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import sweep
 from cdxmill.running.resume import WORK
+from cdxmill.running.watched import Limits
+from cdxmill.spark.counting import CountWork, add_parts, count_and_send
 from cdxmill.spark.engine import Engine, Shuffle
 from cdxmill.spark.tasks import (
     ShardWork,
@@ -32,8 +41,11 @@ from cdxmill.spark.tasks import (
     report_name,
     sort_and_send,
 )
+from cdxmill.stages.lines.line_lists import TextBlock
+from cdxmill.stages.lines.sort_lines import Run, write_run
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import Location, PathOrUrl, join, locate
+from cdxmill.storage.scratch import Scratch
 from cdxmill.tasks.sampling import group_sources, sample_inventory, splits_of
 from cdxmill.tasks.sorting import share_of_runs
 
@@ -57,10 +69,52 @@ class IndexRunner:
             return task
         return replace(
             task,
-            archive=task.archive._replace(location=Location(task.archive.location.absolute())),
+            archive=_anywhere(task.archive),
             output=Location(task.output.absolute()),
             directory=None if task.directory is None else Path(locate(task.directory).absolute()),
         )
+
+
+def _anywhere(archive: Input) -> Input:
+    """An archive as all nodes find it."""
+    return archive._replace(location=Location(archive.location.absolute()))
+
+
+_PER_CORE = 4
+"""Partitions of the counts per core."""
+
+
+class CountRunner:
+    """Counts archives on `engine`; `scratch` is a directory of the nodes for temporary files, or "" for Spark's."""
+
+    def __init__(self, engine: Engine, scratch: str = "") -> None:
+        self._engine, self._scratch = engine, scratch
+
+    def __call__(
+        self, tasks: Sequence[CountTask], what: str | OwnSource, limits: Limits, scratch: Scratch
+    ) -> Iterator[tuple[CountTask, GroupResult]]:
+        """(task, result) for every task. The runs, in `scratch`, are those of the last result. Raises StoppedError."""
+        partitions = _PER_CORE * self._engine.cores
+        works = [
+            CountWork(number, list(map(_anywhere, task.archives)), what, limits, partitions, self._scratch)
+            for number, task in enumerate(tasks)
+        ]
+        step = Shuffle(count_and_send, works, add_parts, (partitions, self._scratch), partitions + 1)
+        runs, found = list[Run](), dict[int, list[GroupResult]]()
+        for number, pieces in groupby(self._engine.shuffle_pieces(step), itemgetter(0)):
+            if number == partitions:
+                found = dict(pickle.loads(piece.data) for piece in pieces)
+                continue
+            texts = (TextBlock(piece.lines, zlib.decompress(piece.data)) for piece in pieces)
+            with scratch.create(f"{number}") as file:
+                runs.append(write_run(file, f"{number}", texts))
+        if len(found) != len(tasks):
+            raise StoppedError(f"Spark: {len(found)} of {len(tasks)} groups were counted; run it again")
+        for number, task in enumerate(tasks):
+            yield from ((task._replace(archives=[]), result) for result in found[number][:-1])
+            *_, last = found[number]
+            last.runs, runs = runs, []
+            yield task, last
 
 
 class Maker:

@@ -78,13 +78,13 @@ class ShardWork(NamedTuple):
 
 def index_archive(scratch: str, task: IndexTask) -> IndexedArchive:
     """Index an archive. Temporary files are in `scratch`, or on the node's own disk."""
-    with _scratch(scratch) as directory:
+    with scratch_on_node(scratch) as directory:
         return index_one(replace(task, scratch=Path(directory) / "lines"))
 
 
 def sort_and_send(work: SortWork) -> Iterator[tuple[int, Part]]:
     """Sort the lines of a group, and send each shard its parts of the runs."""
-    with _scratch(work.scratch) as directory:
+    with scratch_on_node(work.scratch) as directory:
         place = Path(directory)
         shards = len(work.points) + 1
         task = SortTask(work.number, work.sources, place, work.convert, work.most_runs, shards)
@@ -121,7 +121,7 @@ def join_parts(work: ShardWork, number: int, parts: Iterator[Part]) -> ShardEntr
         raise StoppedError(
             f"a node has {work.compressor.version()}, the driver {work.version}: install the same version"
         )
-    with _scratch(work.scratch) as directory:
+    with scratch_on_node(work.scratch) as directory:
         slices = _receive(Path(directory), number, work.points, parts)
         blocks = merge_blocks(slices, Scratch(Path(directory)).reader, work.block_lines)
         entry = write_shard_files(blocks, number, locate(work.directory), work.compressor)
@@ -160,7 +160,7 @@ def _receive(directory: Path, number: int, points: list[bytes], parts: Iterator[
     return [slices[name] for name in sorted(slices)]
 
 
-def _scratch(directory: str) -> AbstractContextManager[str]:
+def scratch_on_node(directory: str) -> AbstractContextManager[str]:
     """A directory for temporary files: in `directory`, or on the disks that Spark uses."""
     local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
     place = directory or (local if Path(local).is_dir() else None)

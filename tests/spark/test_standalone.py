@@ -74,14 +74,16 @@ def wait_for(log: Path, wanted: re.Pattern[str]) -> re.Match[str]:
     return found
 
 
-def test_a_build_on_a_cluster_equals_the_local_one(master: str, tmp_path: Path, pywb_warcs: Path) -> None:
-    """Inputs are named relative to a directory that is not the worker's. Failures are reported as they were named."""
-    command = [sys.executable, "-m", "cdxmill", "build", "-q", "-s", "3", "--location", "/x"]
+def run_both(
+    master: str, tmp_path: Path, command: list[str], inputs: Path
+) -> dict[str, subprocess.CompletedProcess[str]]:
+    """Run a command on the cluster and on this machine. Its inputs are relative to a directory that is not the worker's."""
     env = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-    done = {
+    env["PYTHONPATH"] = str(tmp_path)
+    return {
         name: subprocess.run(
-            [*command, "-o", tmp_path / name, *options, pywb_warcs.name],
-            cwd=pywb_warcs.parent,
+            [sys.executable, "-m", "cdxmill", *command, "-o", tmp_path / name, *options, inputs.name],
+            cwd=inputs.parent,
             env=env,
             capture_output=True,
             text=True,
@@ -89,8 +91,22 @@ def test_a_build_on_a_cluster_equals_the_local_one(master: str, tmp_path: Path, 
         )
         for name, options in {"spark": ["--engine", "spark", "--master", master], "local": []}.items()
     }
+
+
+def test_a_build_and_counts_on_a_cluster_equal_the_local_ones(
+    master: str, tmp_path: Path, pywb_warcs: Path
+) -> None:
+    """Failures are reported as inputs were named. The module of a counter is sent, too."""
+    done = run_both(master, tmp_path, ["build", "-q", "-s", "3", "--location", "/x"], pywb_warcs)
     assert done["spark"].returncode == 1, done["spark"].stderr
     found = [line for line in done["spark"].stderr.splitlines() if line.startswith(pywb_warcs.name)]
     assert sorted(found) == sorted(done["local"].stderr.splitlines())
     assert hashes(tmp_path / "spark") == hashes(tmp_path / "local")
     assert list((tmp_path / "w").glob("*/*/cdxmill_nodes/cdxmill/__init__.py"))
+    (tmp_path / "counts").mkdir()
+    (tmp_path / "counts/kinds.py").write_text("def kinds(record):\n    return record.kind, record.size\n")
+    done = run_both(master, tmp_path / "counts", ["count", "-q", "--call", "kinds:kinds"], pywb_warcs)
+    assert done["spark"].returncode == 1, done["spark"].stderr
+    found = [line for line in done["spark"].stderr.splitlines() if line.startswith(pywb_warcs.name)]
+    assert sorted(found) == sorted(done["local"].stderr.splitlines())
+    assert (tmp_path / "counts/spark").read_bytes() == (tmp_path / "counts/local").read_bytes()

@@ -6,7 +6,6 @@ A Hadoop node needs the libraries that cdxmill depends on (see bootstrap.sh, or 
 
 from __future__ import annotations
 
-import importlib.util
 import tempfile
 import threading
 import time
@@ -19,7 +18,7 @@ from typing import Any, NamedTuple
 
 from cdxmill.capture import Note
 from cdxmill.commands.count import CountTask, count_watched
-from cdxmill.commands.own_function import items_of, without_mrjob
+from cdxmill.commands.own_function import counter_in_file
 from cdxmill.commands.per_archive.index import IndexedArchive, IndexOptions, IndexTask, index_one
 from cdxmill.inputs.named import Input
 from cdxmill.jobs.nodes.files import Destination
@@ -123,14 +122,8 @@ def count_archives(counter: Counter | OwnCounter, run: TaskRun) -> None:
 
 
 def counter_in_job(name: str) -> OwnCounter:
-    """The counter of the class `name` in a user's file. Its base class is not needed here, so mrjob is not, either."""
-    spec = importlib.util.spec_from_file_location("cdxmill_count_job", JOB_FILE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    with without_mrjob():
-        spec.loader.exec_module(module)
-    return OwnCounter(items_of(getattr(module, name)))
+    """The counter of the class `name` in a user's file."""
+    return counter_in_file(Path(JOB_FILE), name)
 
 
 def add_counts(output: str, run: TaskRun) -> None:

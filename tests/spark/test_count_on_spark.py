@@ -1,0 +1,100 @@
+"""Counts of Spark have the bytes of the local engine, and so do those of a user's own counter, which is sent to the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from cdxmill.commands import count
+from cdxmill.commands.count import RunCounts, count_asked
+from cdxmill.errors import StoppedError
+from cdxmill.options.contents import CountOptions
+from cdxmill.running.failures import Failure, Failures
+from cdxmill.spark import counting, jobs
+from cdxmill.spark.engine import Engine, Shuffle
+from cdxmill.spark.jobs import CountRunner
+
+OWN = """
+from cdxmill.jobs.count_job import CountJob
+
+
+class Sizes(CountJob):
+    def items(self, record):
+        yield record.url, record.size
+        if record.kind == b"request":
+            raise ValueError("a request")
+        yield "all"
+"""
+
+
+@pytest.fixture
+def archives(tmp_path: Path, pywb_warcs: Path) -> list[str]:
+    """Archives, one of them truncated, and one that is missing."""
+    iana, *others = (pywb_warcs / name for name in ("iana.warc.gz", "example.arc.gz", "post-test.warc.gz"))
+    (tmp_path / "cut.warc.gz").write_bytes(iana.read_bytes()[:200_000])
+    return [str(path) for path in (iana, *others, tmp_path / "cut.warc.gz", tmp_path / "absent.warc.gz")]
+
+
+def counted(options: CountOptions, run: RunCounts | None = None) -> tuple[bytes, list[Failure], str]:
+    """The lines, what failed, and the summary."""
+    failures, out = Failures(printed=False), BytesIO()
+    summary = count_asked(options, out, failures, run)
+    return out.getvalue(), sorted(failures.items), str(summary)
+
+
+def test_counts_are_those_of_the_local_engine(
+    engine: Engine, archives: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "_PER_CORE", 2)
+    options = CountOptions("links", archives)
+    local = counted(options)
+    assert local[0].count(b"\n") > 9
+    assert local[1]
+    assert counted(options, CountRunner(engine, str(tmp_path))) == local
+
+
+def test_a_counter_of_the_user_runs_on_spark_without_its_module(
+    engine: Engine, archives: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "only the driver has it"
+    directory.mkdir()
+    (directory / "spark_sizes.py").write_text(OWN)
+    monkeypatch.syspath_prepend(directory)
+    options = CountOptions(None, archives, call="spark_sizes:Sizes")
+    local = counted(options)
+    assert any("a request; correct the function" in str(one) for one in local[1])
+    assert counted(options, CountRunner(engine)) == local
+
+
+def test_counts_that_fill_the_memory_are_spilled(
+    archives: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Spark, with parts of some lines, and a run of each part."""
+    monkeypatch.setattr(count, "HELD", 1000)
+    monkeypatch.setattr(counting, "HELD", 0)
+    monkeypatch.setattr(counting, "PIECE", 100)
+    options = CountOptions("tags", archives)
+    assert counted(options, CountRunner(Plain())) == counted(options)
+
+
+class Plain(Engine):
+    """An engine that runs a step in this process. Parts come in another order."""
+
+    cores = 1
+
+    def shuffle_pieces(self, step: Shuffle) -> Iterator[object]:
+        sent = [pair for task in step.tasks for pair in step.split(task)][::-1]
+        for number in range(step.partitions):
+            yield from step.join(step.shared, number, iter([part for to, part in sent if to == number]))
+
+
+def test_an_answer_without_all_reports_is_not_taken(archives: list[str]) -> None:
+    class Loses(Plain):
+        def shuffle_pieces(self, step: Shuffle) -> Iterator[object]:
+            yield from [*super().shuffle_pieces(step)][:-1]
+
+    with pytest.raises(StoppedError, match="groups were counted; run it again"):
+        counted(CountOptions("tags", archives), CountRunner(Loses()))
