@@ -7,7 +7,8 @@
 
 Opening a file costs one request, which shows whether the file has changed. A page is renamed to its name when it
 is complete, so processes can share the cache. If a page cannot be kept, or was damaged, it is fetched again. CDXMILL_CACHE=off
-keeps no pages on disk.
+keeps no pages on disk. Pages may be of private indexes: only this user can read them, and a cache of another user, or one
+to which others can write, is not used.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -26,6 +28,7 @@ from zlib import crc32
 from cachetools import LRUCache
 
 from cdxmill.errors import CdxmillError, InputError
+from cdxmill.messages import note
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import write_atomic
 from cdxmill.storage.location import Location, PathOrUrl, locate
@@ -91,8 +94,8 @@ def read_recent(url: str, seconds: float) -> bytes:
 
     If it cannot be read, an older copy is used. Raises InputError if there is none.
     """
-    top = cache_directory()
-    path = None if top is None else top / _name(url) / "whole"
+    place = _place_of(url)
+    path = None if place is None else place / "whole"
     known: bytes | None = None
     with suppress(OSError):
         if path is not None:
@@ -107,7 +110,7 @@ def read_recent(url: str, seconds: float) -> bytes:
         return known
     with suppress(CdxmillError, OSError):
         if path is not None:
-            with write_atomic(path, sync_file=False) as file:
+            with write_atomic(path, sync_file=False, mode=0o600) as file:
                 file.write(_sealed(data))
     return data
 
@@ -167,10 +170,10 @@ def _open(place: Location) -> Iterator[tuple[Ranges, str]]:
 
 def _directory(url: str, version: str) -> Path | None:
     """The directory for the pages of this version of a file. The directories of other versions are deleted."""
-    top = cache_directory()
-    if top is None or not version:
+    place = _place_of(url) if version else None
+    if place is None:
         return None
-    directory = top / _name(url) / _name(version)
+    directory = place / _name(version)
     with suppress(OSError):
         for other in directory.parent.iterdir():
             if other != directory:
@@ -178,8 +181,44 @@ def _directory(url: str, version: str) -> Path | None:
     return directory
 
 
+def _place_of(url: str) -> Path | None:
+    """The directory of a file in the cache: it is created, and others lose their rights. None if there is no cache."""
+    top = cache_directory()
+    if top is None:
+        return None
+    place = top / _name(url)
+    with suppress(OSError):
+        place.mkdir(0o700, exist_ok=True)
+        if place.stat().st_mode & 0o077:
+            place.chmod(0o700)
+        return place
+    return None
+
+
 def cache_directory() -> Path | None:
-    """The directory for what can be made again. None if the user wants none, or has no home."""
+    """The directory for what can be made again. None if the user wants none, has no home, or if others can write to it."""
+    top = _named_directory()
+    return top if top is not None and _is_own(top, os.geteuid()) else None
+
+
+@lru_cache
+def _is_own(top: Path, user: int) -> bool:
+    """Whether only this user can write to a directory, which is created if needed. If not, that is printed once."""
+    try:
+        with suppress(FileExistsError):
+            top.mkdir(0o700, parents=True)
+        found = top.stat()
+        owners = {found.st_uid, top.lstat().st_uid}  # a link may lead there, if it is this user's, too
+    except OSError:
+        return False
+    reason = "it belongs to another user" if owners != {user} else ""
+    reason = reason or ("others can write to it" if found.st_mode & 0o022 else "")
+    if reason:
+        note(f"{top}: note: not used as the cache, because {reason}; delete it, or set CDXMILL_CACHE")
+    return not reason
+
+
+def _named_directory() -> Path | None:
     setting = os.environ.get("CDXMILL_CACHE")
     if setting is not None:
         return None if setting in ("", "off") else Path(setting)
@@ -261,7 +300,7 @@ class _Pages:
         if directory is None or len(page) != self._length(number):
             return
         try:
-            with write_atomic(directory / str(number), sync_file=False) as file:
+            with write_atomic(directory / str(number), sync_file=False, mode=0o600) as file:
                 file.write(_sealed(page))
         except (CdxmillError, OSError):  # full or read-only: read on without a cache on disk
             self._directory = None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from cdxmill.errors import InputError
 from cdxmill.storage import cache
-from cdxmill.storage.cache import PAGE, _Pages, read_recent
+from cdxmill.storage.cache import PAGE, _Pages, open_cached, read_recent
 
 BODY = random.Random(8).randbytes(20 * PAGE + 100)
 
@@ -93,3 +94,79 @@ def test_threads_share_pages(
     with ThreadPoolExecutor(8) as threads:
         got = list(threads.map(lambda task: pages.read_at(*task), tasks))
     assert got == [BODY[offset : offset + size] for offset, size in tasks]
+
+
+@pytest.fixture
+def open_umask() -> Iterator[None]:
+    old = os.umask(0)
+    yield
+    os.umask(old)
+
+
+def read_page(tmp_path: Path) -> bytes:
+    """The first bytes of a file that is read through the cache."""
+    with open_cached(str(tmp_path / "file")) as found:
+        return found.read_at(0, 10)
+
+
+@pytest.fixture
+def top(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "file").write_bytes(BODY)
+    monkeypatch.setenv("CDXMILL_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.mark.usefixtures("open_umask")
+def test_only_the_user_can_read_the_cache(top: Path, tmp_path: Path) -> None:
+    def modes() -> set[tuple[bool, int]]:
+        return {
+            (path.is_dir(), path.stat().st_mode & 0o777)
+            for path in [top, *top.rglob("*")]
+            if path.parent.parent != top
+        }
+
+    read_page(tmp_path)
+    read_recent(str(tmp_path / "file"), 99)
+    assert modes() == {(True, 0o700), (False, 0o600)}
+    (place,) = top.iterdir()
+    place.chmod(0o755)  # as older versions made it
+    read_page(tmp_path)
+    assert place.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    "fault", ["others can write to it", "it belongs to another user", "a link of another user"]
+)
+def test_a_cache_of_others_is_not_used(
+    fault: str, top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes: list[str] = []
+    monkeypatch.setattr(cache, "note", notes.append)
+    read_page(tmp_path)
+    (page,) = (path for path in top.rglob("*") if path.is_file())
+    page.write_bytes(cache._sealed(b"planted".ljust(PAGE)))
+    cache._is_own.cache_clear()
+    if "write" in fault:
+        top.chmod(0o777)
+    elif os.geteuid():
+        pytest.skip("only root can give a file to another user")
+    elif "link" in fault:
+        top.rename(tmp_path / "mine")
+        top.symlink_to("mine")
+        os.chown(top, 12345, -1, follow_symlinks=False)
+    else:
+        os.chown(top, 12345, -1)
+    before = sorted(top.rglob("*"))
+    for _ in range(2):
+        assert read_page(tmp_path) == BODY[:10]
+        assert read_recent(str(tmp_path / "file"), 99) == BODY
+    assert sorted(top.rglob("*")) == before
+    reason = "it belongs to another user" if "link" in fault else fault
+    assert notes == [f"{top}: note: not used as the cache, because {reason}; delete it, or set CDXMILL_CACHE"]
+
+
+def test_a_link_of_the_user_may_lead_to_the_cache(top: Path, tmp_path: Path) -> None:
+    (tmp_path / "big").mkdir(0o700)
+    top.symlink_to("big")
+    assert read_page(tmp_path) == BODY[:10]
+    assert [path.is_dir() for path in (tmp_path / "big").iterdir()] == [True]
