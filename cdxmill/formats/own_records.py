@@ -19,9 +19,9 @@ OFFSETS = ".offsets.gz"
 _ESCAPE = re.compile(
     "(?:%25|%[01][0-9A-F]|%7F|%C2%[89][0-9A-F]|%D8%9C|%E2%80%(?:8[EF]|A[89A-E])|%E2%81%A[6-9]|%EF%BB%BF)"
 )
-_SPECIAL = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]" + f"|(?={_ESCAPE.pattern})%"
-)
+CONTROLS = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+"""The pattern of a control character, or one that changes the direction of text."""
+_SPECIAL = re.compile(f"{CONTROLS}|(?={_ESCAPE.pattern})%")
 
 
 def is_own_record(path: str) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.own_records import CONTROLS
 from cdxmill.inputs.named import Input, without_host
 from cdxmill.inputs.pipes import NO_NAME
 from cdxmill.storage.location import Location, PathOrUrl, locate
@@ -29,8 +30,9 @@ _CC_CRAWL, _CC_INDEX = "crawl-data/", "cc-index/cdx/"
 _APART = "use --dir-root DIR, or a --manifest with their paths below --root"
 _READABLE = 150
 """Bytes of an archive's base name that are kept in a name of `unique_names`, and in one that is too long."""
-_LONGEST = 230
-"""Bytes of the longest name of an output. A file name has at most 255, also that of its list of failures."""
+_LONGEST, _LONGEST_PATH = 230, 1000
+"""Bytes of the longest name of an output, and of its path. A file name has at most 255, also that of its list of failures."""
+_CONTROL = re.compile(CONTROLS)
 _ENDINGS = re.compile(r"(\.[a-z0-9]{1,7}){1,3}\Z", re.I)
 
 
@@ -84,8 +86,7 @@ def output_names(
     An archive that the user named has its base name, one of a directory its path below the directory, and one of a manifest
     its path as it is listed. Where two outputs would have one name, as those of x.warc and x.warc.gz, the archives keep
     their whole name before the `ending`. If that gives one name twice, too, the archives that no manifest lists have
-    their paths below the directory that contains all of them. A name of more than 230 bytes gets its first 150 bytes and
-    a hash.
+    their paths below the directory that contains all of them. Names are safe, whatever a WACZ chose (see `_safe`).
     """
     if any(archive.name == NO_NAME for archive in archives):
         raise UsageError("an archive from a pipe has no name for its output; use -o NAME.cdxj.gz, or -o -")
@@ -93,7 +94,7 @@ def output_names(
     def named(paths: Mapping[Input, str]) -> dict[Input, str]:
         names = {one: name_of(path) for one, path in paths.items()}
         whole = apart(names, lambda one: f"{below(paths[one])}{ending}")
-        return {one: _shortened(name) for one, name in whole.items()}
+        return {one: _safe(name) for one, name in whole.items()}
 
     paths = {archive: archive.name or archive.path for archive in archives}
     names = named(paths)
@@ -111,21 +112,32 @@ def output_names(
     return names
 
 
-def _shortened(path: str) -> str:
-    """The path of an output, with a hash in place of the end of a base name that is too long.
+def _safe(path: str) -> str:
+    """The path of an output. A name in it that is too long, or has control characters, gets its first 150 bytes and a hash.
 
-    >>> _shortened("x/a.cdx.gz"), _shortened("x/" + 300 * "a" + ".cdx.gz")[-26:]
-    ('x/a.cdx.gz', 'aa-08ef1bfbd8e35d8c.cdx.gz')
+    So does the whole path if it is too long.
+
+    >>> _safe("x/a.cdx.gz"), _safe("x/" + 300 * "a" + ".cdx.gz")[-26:], _safe("\x1b[2J/a")
+    ('x/a.cdx.gz', 'aa-08ef1bfbd8e35d8c.cdx.gz', '_[2J-05704e8a84c06017/a')
     """
-    directory, slash, name = path.rpartition("/")
-    if len(os.fsencode(name)) <= _LONGEST:
-        return path
+    safe = "/".join(map(_safe_name, path.split("/")))
+    return safe if len(os.fsencode(safe)) <= _LONGEST_PATH else _hashed(posixpath.basename(path), path)
+
+
+def _safe_name(name: str) -> str:
+    is_safe = len(os.fsencode(name)) <= _LONGEST and not _CONTROL.search(name)
+    return name if is_safe else _hashed(name, name)
+
+
+def _hashed(name: str, whole: str) -> str:
     endings = _ENDINGS.search(name)
-    return f"{directory}{slash}{_readable(name)}-{_hash(name)}{endings[0] if endings else ''}"
+    ending = endings[0] if endings else ""
+    return f"{_readable(name.removesuffix(ending))}-{_hash(whole)}{ending}"
 
 
 def _readable(name: str) -> str:
-    return os.fsencode(name)[:_READABLE].decode("utf-8", "ignore")
+    """The start of a name, without control characters."""
+    return _CONTROL.sub("_", os.fsencode(name)[:_READABLE].decode("utf-8", "ignore"))
 
 
 def _hash(text: str) -> str:
@@ -220,7 +232,7 @@ def unique_names(archives: Sequence[Input]) -> dict[Input, str]:
 
 
 def _unique_name(path: str) -> str:
-    name = posixpath.basename(without_host(path)).replace("\0", "")
+    name = posixpath.basename(without_host(path))
     return f"{_readable(name)}-{_hash(identity(path))}.cdx.gz"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from cdxmill.formats.own_records import format_row, parse_row
 from cdxmill.inputs.named import Input
 from cdxmill.outputs.names import identity, unique_names
 from cdxmill.storage.location import Location
+
+from ..material.wacz_files import make_wacz
 
 
 def archive(path: str) -> Input:
@@ -93,3 +96,40 @@ def test_the_outputs_of_an_archive_with_a_long_name_have_shorter_names(
     assert len([*tmp_path.glob("zst/x*")]) == 6
     assert main(["reindex", "-q", "-o", "new", "--offsets", "zst", "cdx"]) == 0
     assert len([*tmp_path.glob(f"new/{short}.cdx.gz")]) == 2
+
+
+NAMES = {
+    "long": f"{'x' * 300}.warc.gz",
+    "directory": f"{'d' * 300}/a.warc.gz",
+    "deep": f"{'d' * 200}/" * 25 + "a.warc.gz",
+    "escape": "a\x1b[2Jb\nc\x9b\u202e.warc.gz",
+    "usual": "b/a.warc.gz",
+}
+
+
+@pytest.mark.parametrize(
+    "command", ["index", "recompress --to gz --index --offsets", "scan --where status=200", "build -s 1"]
+)
+def test_what_an_archive_chose_gives_safe_names(
+    command: str,
+    pywb_warcs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Names in a WACZ may be long or have control characters; each archive has an output, and `..` leads nowhere."""
+    monkeypatch.chdir(tmp_path)
+    data = (pywb_warcs / "iana.warc.gz").read_bytes()
+    for key, name in NAMES.items():
+        (tmp_path / f"{key}.wacz").write_bytes(make_wacz({f"archive/{name}": data}))
+    (tmp_path / "out.wacz").write_bytes(make_wacz({"archive/../../../../a.warc.gz": data}))
+    before = set(tmp_path.iterdir())
+    words = [*command.split(), "-q", "-o", "o", *(f"{key}.wacz" for key in NAMES)]
+    assert main(words) == 0
+    assert main([*words, "--replace", "out.wacz"]) == 1
+    assert "\x1b" not in capfd.readouterr().err
+    assert set(tmp_path.iterdir()) - before == {tmp_path / "o"}
+    made = [path.relative_to("o").as_posix() for path in Path("o").rglob("*.gz")]
+    assert len([name for name in made if re.search(r"(cdx|jsonl)\.gz$", name)]) == len(NAMES)
+    assert all(name.isprintable() and len(name) < 1000 for name in made)
+    assert "build" in command or any(name.startswith("usual.wacz/archive/b/a.") for name in made)
