@@ -154,12 +154,43 @@ DEMANDS = [
         1.8,
         True,
     ),
+    *(
+        Demand(
+            f"scan, title and links: CPU of {scanning.LINKS} relative to scan, {what}",
+            f"scan-{corpus}",
+            "cpu",
+            scanning.LINKS,
+            OURS,
+            2,
+            True,
+        )
+        for corpus, what in scanning.INPUTS.items()
+    ),
+    *(
+        Demand(
+            f"scan, titles: CPU relative to parsing, {what}",
+            f"scan-{corpus}",
+            "cpu",
+            scanning.TITLES,
+            scanning.PARSED,
+            1.4,
+        )
+        for corpus, what in scanning.INPUTS.items()
+    ),
     Demand(
         f"scan: CPU of {scanning.SOUP} relative to scan", "scan-soup", "cpu", scanning.SOUP, OURS, 45, True
     ),
     Demand(
         "scan: a condition on the URL, CPU relative to FastWARC iteration",
         "scan-url",
+        "cpu",
+        OURS,
+        scanning.BARE,
+        1,
+    ),
+    Demand(
+        "scan: a condition on the URL, a small archive, CPU relative to FastWARC iteration",
+        "scan-small",
         "cpu",
         OURS,
         scanning.BARE,

@@ -9,6 +9,7 @@ from bench.words import ascii_words, pick, rank_weights, vocabulary
 
 THEMES = 24
 PIECES = 1500
+MENU = 200
 TOPIC_WORDS = 600  # so few that pages repeat themselves as real pages do
 TEMPLATES = [
     '<li id="menu-item-{n}" class="menu-item menu-item-type-post_type {a} {b}-item">'
@@ -54,14 +55,36 @@ def theme(number: int) -> list[bytes]:
     return [make_piece(rng, classes, words) for _ in range(PIECES)]
 
 
-def make_page(rng: Random, title: str, size: int) -> bytes:
-    """A page of about `size` bytes, of pieces of one theme. No piece is used twice before all were used."""
-    pieces = theme(int(rng.random() * THEMES))
+@cache
+def menu(number: int) -> list[bytes]:
+    """Links of the pages of one site, each in a list item: most of them relative, some to other hosts."""
+    rng = Random(200 + number)
+    names = [f"{pick(rng, ascii_words())}/{pick(rng, ascii_words())}" for _ in range(MENU)]
+    starts = ("../", "/", "../../", "", f"https://www.{names[0].replace('/', '.')}.org/")
+    hrefs = [f"{starts[place % len(starts)]}{name}.html" for place, name in enumerate(names)]
+    return [
+        f'<li class="nav-{place}"><a href="{href}">{href[-20:]}</a></li>\n'.encode()
+        for place, href in enumerate(hrefs)
+    ]
+
+
+def make_page(rng: Random, title: str, size: int, links: int = 0) -> bytes:
+    """A page of about `size` bytes, of pieces of one theme. No piece is used twice before all were used.
+
+    `links` more links are in front of them. Two thirds are the same on all pages of the theme.
+    """
+    number = int(rng.random() * THEMES)
+    pieces = theme(number)
     average = sum(map(len, pieces[:64])) / 64
     wanted = max(1, int(size / average))
     start = int(rng.random() * len(pieces))
     head = f'<html lang="en">\n<head><meta charset="utf-8"><title>{title}</title></head>\n<body>\n'
     parts = [b"<!DOCTYPE html>\n", head.encode()]
+    parts += menu(number)[: links * 2 // 3]
+    parts += (
+        b'<p><a href="%x/p%x.html#s">%x</a>\n' % (n % 9, rng.getrandbits(20), n)
+        for n in range(links - links * 2 // 3)
+    )
     while wanted > 0:
         parts += pieces[start : start + wanted]
         wanted -= len(pieces) - start

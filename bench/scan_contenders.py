@@ -86,6 +86,33 @@ def resiliparse(path: str) -> Iterator[Row]:
             yield _row(url, page.title or "", text, links, detect_fast(text[:10_000])[0])
 
 
+def _fastwarc_pages(path: str) -> Iterator[tuple[str, bytes]]:
+    from fastwarc.warc import ArchiveIterator, WarcRecordType
+
+    with Path(path).open("rb") as file:
+        for record in ArchiveIterator(file, record_types=WarcRecordType.response, parse_http=True):
+            if record.http_content_type == "text/html":
+                yield record.headers["WARC-Target-URI"], record.reader.read()
+
+
+def links(path: str) -> Iterator[Row]:
+    from selectolax.lexbor import LexborHTMLParser
+
+    for url, body in _fastwarc_pages(path):
+        page = LexborHTMLParser(body)
+        title = page.css_first("title")
+        found = [urljoin(url, link) for node in page.css("a[href]") if (link := node.attributes.get("href"))]
+        yield {"url": url, "title": title.text() if title else "", "links": found}
+
+
+def parsed(path: str) -> Iterator[Row]:
+    from selectolax.lexbor import LexborHTMLParser
+
+    for _, body in _fastwarc_pages(path):
+        LexborHTMLParser(body)
+    yield from ()
+
+
 def fastwarc(path: str) -> Iterator[Row]:
     from fastwarc.warc import ArchiveIterator
 
@@ -108,6 +135,8 @@ CONTENDERS: dict[str, Callable[[str], Iterator[Row]]] = {
     "soup": soup,
     "selectolax": selectolax,
     "resiliparse": resiliparse,
+    "links": links,
+    "parsed": parsed,
     "fastwarc": fastwarc,
     "fastwarc-bodies": fastwarc_bodies,
 }

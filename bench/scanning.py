@@ -1,10 +1,11 @@
-"""The sections about `scan`: pages with everything, a condition on the URL, 1,000 literals, and two processes."""
+"""The sections about `scan`: pages with everything, titles and links, a condition on the URL, literals, two processes."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -19,8 +20,17 @@ SOUP = "warcio, BeautifulSoup, langdetect"
 SELECTOLAX = "warcio, selectolax, detect_fast"
 RESILIPARSE = "FastWARC, resiliparse"
 TWO_RUNS, FEW = "two runs of cdxmill -p 1", "cdxmill, 100 archives"
+LINKS, PARSED = "FastWARC, selectolax, urljoin", "FastWARC, pages parsed"
+TITLES = "cdxmill, only titles"
 BARE, BODIES = "FastWARC iteration", "FastWARC, all bodies read"
 _PAGE = "url,title,text,links,lang"
+INPUTS = {
+    "web": "pages as the web has them",
+    "web-links": "pages with many links",
+    "web-large": "large pages",
+}
+_RECORDS = {"web": 24_000, "web-links": 12_000, "web-large": 6_000}
+_SMALL = 6_000
 _SOUP_RECORDS = 9_000
 """Records of the archive that BeautifulSoup reads. A whole one takes it minutes."""
 
@@ -55,6 +65,32 @@ def _pages(quick: bool) -> Section:
     scripts = [_script(SELECTOLAX, "selectolax", file), _script(RESILIPARSE, "resiliparse", file)]
     title = "Scan: title, text, links and language of all pages, one core"
     return Section("scan", title, facts_of(file), 1, [file], [_everything(OURS, [file]), *scripts])
+
+
+def _some(corpus: str, quick: bool) -> Path:
+    """The start of an archive: about as many bytes of each corpus."""
+    return first_records(ensure(corpus, quick)[0], _RECORDS[corpus])
+
+
+def _links(corpus: str, quick: bool) -> Section:
+    file, where = _some(corpus, quick), ("--where", "type=response and mime=text/html", "--extract")
+    tools = [
+        _scan(OURS, [file], *where, "url,title,links"),
+        _script(LINKS, "links", file),
+        _scan(TITLES, [file], *where, "url,title"),
+        _script(PARSED, "parsed", file),
+    ]
+    return Section(
+        f"scan-{corpus}", f"Scan: title and links, {INPUTS[corpus]}", facts_of(file), 1, [file], tools
+    )
+
+
+def _small(quick: bool) -> Section:
+    """Start-up counts in an archive of some 20 MB."""
+    file = first_records(ensure("web", quick)[0], _SMALL)
+    tools = [_scan(OURS, [file], "--where", "url:nowhere-to-be-found"), _script(BARE, "fastwarc", file)]
+    title = "Scan: a condition on the URL, a small archive"
+    return Section("scan-small", title, facts_of(file), 1, [file], tools)
 
 
 def _soup(quick: bool) -> Section:
@@ -110,4 +146,6 @@ def _many(quick: bool) -> Section:
 
 
 def scan_sections(quick: bool) -> list[Callable[[], Section]]:
-    return [lambda make=make: make(quick) for make in (_pages, _soup, _url, _literals, _two, _many)]  # type: ignore[misc]
+    links = (partial(_links, corpus) for corpus in INPUTS)
+    makers: list[Callable[[bool], Section]] = [_pages, *links, _soup, _url, _small, _literals, _two, _many]
+    return [partial(make, quick) for make in makers]

@@ -61,6 +61,8 @@ class WarcRecipe(NamedTuple):
     pages: int
     median_body: int = 15_300
     payload_digests: bool = True
+    links: int = 0
+    """Links of each page to other pages, besides those of its text."""
 
 
 def digest(data: bytes) -> str:
@@ -183,11 +185,11 @@ def choose_size(rng: Random, status: int, median: int) -> int:
     return int(median * math.exp(normal))
 
 
-def make_response(rng: Random, page: Page, charset: str, median: int) -> Block:
+def make_response(rng: Random, page: Page, charset: str, recipe: WarcRecipe) -> Block:
     status = choose_status(rng)
     kind = "application/pdf" if rng.random() < 0.01 else "text/html"
     media = kind if kind != "text/html" or rng.random() < 0.15 else f"text/html; charset={charset}"
-    body = make_page(rng, page.url.path, choose_size(rng, status, median))
+    body = make_page(rng, page.url.path, choose_size(rng, status, recipe.median_body), recipe.links)
     extra: tuple[tuple[str, str], ...] = (("WARC-Identified-Payload-Type", kind),)
     if rng.random() < 0.005:
         extra += (("WARC-Truncated", "length"),)
@@ -218,5 +220,5 @@ def make_records(recipe: WarcRecipe, name: str) -> Iterator[bytes]:
         ids = [record_id(rng) for _ in range(3)]
         charset = pick(rng, CHARSETS)
         yield make_record(page, make_request(page), ids[0])
-        yield make_record(page, make_response(rng, page, charset, recipe.median_body), ids[1], ids[0])
+        yield make_record(page, make_response(rng, page, charset, recipe), ids[1], ids[0])
         yield make_record(page, make_metadata(rng, charset), ids[2], ids[1])

@@ -27,6 +27,7 @@ CDX_ENTRY(cdx_capture_items);  /* tasks/tree_items.py */
 CDX_ENTRY(cdx_pointer_rows);   /* tasks/tree_items.py */
 CDX_ENTRY(cdx_outline_block);  /* prefix_tree/search_tree.py */
 CDX_ENTRY(cdx_elements_in);    /* pages/parse_page.py */
+CDX_ENTRY(cdx_plain_links);    /* pages/web_urls.py */
 
 extern PyType_Spec cdx_merger_spec; /* lines/merge_lines.py */
 extern PyType_Spec cdx_tally_spec;  /* counting/tally.py */

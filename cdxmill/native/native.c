@@ -20,6 +20,7 @@ static PyMethodDef METHODS[] = {
     METHOD("pointer_rows", cdx_pointer_rows, "pointer_rows(text, sizes, keys, tails): see tree_items.py"),
     METHOD("outline_block", cdx_outline_block, "outline_block(data, pointer_size, apart): see search_tree.py"),
     METHOD("elements_in", cdx_elements_in, "elements_in(html, names): see parse_page.py"),
+    METHOD("plain_links", cdx_plain_links, "plain_links(hrefs, directory, root, other): see web_urls.py"),
     {0}};
 
 /* Set `*to` to the attribute `name`; -1 on errors. */

@@ -41,3 +41,4 @@ capture_items = _native.capture_items if _IS_USABLE else None
 outline_block = _native.outline_block if _IS_USABLE else None
 pointer_rows = _native.pointer_rows if _IS_USABLE else None
 elements_in = _native.elements_in if _IS_USABLE else None
+plain_links = _native.plain_links if _IS_USABLE else None

@@ -36,7 +36,7 @@ Value = TypeVar("Value")
 _NO_PAGES = frozenset((b"request", b"metadata", b"warcinfo", b"revisit", b"conversion"))
 
 
-def add_links(url: str, base: LinkBase, hrefs: Iterable[str | None], tally: Tally) -> None:
+def add_links(url: str, base: LinkBase, hrefs: list[str | None], tally: Tally) -> None:
     """Count the links from the page at `url`. They are as the page has them, and start from `base`."""
     source = _node(host_of(url))
     if not source:
@@ -142,8 +142,7 @@ def count_links(record: Record, tally: Tally) -> list[str]:
     html = html_of(record)
     url = record.headers.get(b"warc-target-uri", b"").strip(b"<>").decode("utf-8", "replace")
     page = Page(url, html.data, html.content_type)
-    hrefs = (node.attrs.get("href") for node in page.tree.css("a[href], area[href]"))
-    add_links(url, page.base, hrefs, tally)
+    add_links(url, page.base, page.hrefs, tally)
     return html.problems
 
 

@@ -25,7 +25,7 @@ class WatLinks(NamedTuple):
 
     url: str
     base: str | None
-    hrefs: list[str]
+    hrefs: list[str | None]
 
 
 def is_wat(headers: Headers) -> bool:

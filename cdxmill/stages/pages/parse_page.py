@@ -96,9 +96,14 @@ class Page:
     @computed
     def links(self) -> list[str]:
         """The targets of `a` and `area`: absolute http and https URLs without fragments, in the order of the page."""
+        return self.base.absolute(self.hrefs)
+
+    @property
+    def hrefs(self) -> list[str | None]:
+        """What `a` and `area` elements have as their targets, as the page writes it; None for those without."""
         tree = self.tree
         nodes = tree.css("a, area") if b"area" in self._odd_elements else tree.tags("a")
-        return self.base.absolute([node.attrs.get("href") for node in nodes])
+        return [node.attrs.get("href") for node in nodes]
 
     @computed
     def base(self) -> LinkBase:

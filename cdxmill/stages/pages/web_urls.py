@@ -1,14 +1,15 @@
 """URLs as browsers read them: the targets of links, and hosts (WHATWG URL; UTS 46 without transitional mappings).
 
-The library is ada. It takes 2.3 microseconds for a join, so only unusual URLs get there. A pattern finds those that it
-would not change in 0.4. What was found for a directory of a site is remembered, and then takes 0.05.
+The library is ada. It takes 2.3 microseconds for a join, so only unusual URLs get there. Compiled code joins the others in
+0.1, and without it a pattern finds them in 0.4. Unusual ones are remembered for the directory of a site, which takes 0.1.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
+
+from cdxmill.stages import native
 
 _NAME = r"(?:[a-z0-9_-]+\.)*+[a-z][a-z0-9_-]*+"
 """A host in lower case. The last label of an IPv4 address starts with a digit."""
@@ -21,6 +22,8 @@ _PLAIN = re.compile(
     rf"(?:[{_IN_NAME}:]++|/(?!\.)|%(?!2[eE]))*+(?:\?[{_IN_NAME}:/?%]*+)?"
 )
 """A path, a URL or a relative path of which no part is encoded, decoded or removed, but for `../` at its start."""
+_WHOLE = 2
+"""The group of a URL."""
 _HTTP = ("http://", "https://")
 _NOWHERE = "about:blank"
 _SPACES = "".join(map(chr, range(33)))
@@ -35,27 +38,28 @@ class LinkBase:
 
     def __init__(self, url: str, href: str | None = None) -> None:
         """`url` is that of the page, `href` that of its base element. Raises ImportError if ada is missing."""
-        self.url = _joined(_NOWHERE, url) or _NOWHERE
+        found = _PLAIN.fullmatch(url)
+        is_plain = found is not None and found.lastindex == _WHOLE
+        self.url = url if is_plain else _joined(_NOWHERE, url) or _NOWHERE
         if href:
             other = _joined(self.url, href)
             self.url = self.url if other.startswith(("data:", "javascript:")) else other or self.url
         directory = "".join(self.url.partition("?")[0].rpartition("/")[:2]) or self.url
         self._known = (_remembered if len(directory) <= _LONGEST else _Known)(directory)
 
-    def absolute(self, hrefs: Iterable[str | None]) -> list[str]:
+    def absolute(self, hrefs: list[str | None]) -> list[str]:
         """Absolute http and https URLs, without fragments, in the order of the page.
 
         Others are skipped. So are those that are only a fragment, or empty: they lead to the page itself.
         """
         known = self._known
-        given = [href for href in hrefs if href and href[0] != "#"]
-        links = [known[href] for href in given]
-        if None in links:
-            links = [
-                _web(self.url, href) if link is None else link
-                for href, link in zip(given, links, strict=True)
-            ]
-        return [link for link in links if link]
+        if known.is_web and native.plain_links is not None:
+            return native.plain_links(hrefs, known.directory, known.root, self._link)
+        return [link for href in hrefs if href and href[0] != "#" and (link := self._link(href))]
+
+    def _link(self, href: str) -> str:
+        link = self._known[href]
+        return _web(self.url, href) if link is None else link
 
 
 def may_lead_away(href: str) -> bool:
@@ -67,11 +71,14 @@ class _Known(dict[str, str | None]):
     """Links from the pages of a directory: href -> URL, "" if it is skipped, None if it depends on the page."""
 
     def __init__(self, directory: str) -> None:
+        import ada_url  # noqa: F401 - now, and not at the first link that needs it
+
         super().__init__()
-        self._directory = directory
-        self._is_web = directory.startswith(_HTTP)
+        self._directory, self.directory = directory, directory.encode()
+        self.is_web = directory.startswith(_HTTP) and len(directory) <= _LONGEST
         origin, *names = directory.split("/", 3)
         self._origin = "/".join([origin, *names[:2]])
+        self.root = len(self._origin) + 1
         self._parents = [directory]
 
     def __missing__(self, href: str) -> str | None:
@@ -84,17 +91,18 @@ class _Known(dict[str, str | None]):
 
     def _link(self, href: str) -> str | None:
         before = href.partition("#")[0]
-        plain = _PLAIN.fullmatch(before) if self._is_web else None
+        plain = _PLAIN.fullmatch(before) if self.is_web else None
         if plain is None:
             return None if _depends_on_page(href) else _web(self._directory, href)
         if plain.lastindex == 1:
             return self._origin + before
-        return before if plain.lastindex == 2 else self._parent(plain.end(3) // 3) + before[plain.end(3) :]
+        return (
+            before if plain.lastindex == _WHOLE else self._parent(plain.end(3) // 3) + before[plain.end(3) :]
+        )
 
     def _parent(self, steps: int) -> str:
         """The directory `steps` above; the root if there are fewer."""
-        root = len(self._origin) + 1
-        while len(self._parents) <= steps and len(self._parents[-1]) > root:
+        while len(self._parents) <= steps and len(self._parents[-1]) > self.root:
             self._parents.append(self._parents[-1][: self._parents[-1].rindex("/", 0, -1) + 1])
         return self._parents[min(steps, len(self._parents) - 1)]
 

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from cdxmill.stages import native
 from cdxmill.stages.pages.web_urls import LinkBase, host_of, may_lead_away
+from tests.material.sanitizers import run_sanitized
 
 CASES = json.loads(Path(__file__).with_name("web_url_cases.json").read_text())
 WEB = ("http://", "https://")
@@ -57,7 +59,10 @@ HREFS = st.lists(st.sampled_from(PARTS), min_size=1, max_size=7).map("".join)
 @settings(max_examples=1000, deadline=None)
 def test_the_short_ways_find_what_the_library_finds(href: str, base: str, scheme: str) -> None:
     url = scheme + href
-    assert LinkBase(base).absolute([href, href]) == browser(base, href) * 2
+    assert LinkBase(base).absolute([href, None, href, ""]) == browser(base, href) * 2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "plain_links", None)
+        assert LinkBase(base).absolute([href, None, href, ""]) == browser(base, href) * 2
     assert host_of(url) == browser_host(url)
     if browser_host(base) and not may_lead_away(href):
         assert {host_of(link) for link in browser(base, href)} <= {browser_host(base)}
@@ -88,7 +93,7 @@ def test_every_way_to_write_another_host_is_found(href: str) -> None:
 
 def test_links_are_absolute() -> None:
     base = LinkBase("http://a.com/dir/page?q", "/b/")
-    hrefs = {
+    hrefs: dict[str | None, str] = {
         "z": "http://a.com/b/z",
         "/k": "http://a.com/k",
         "//c.com/x\n": "http://c.com/x",
@@ -100,13 +105,22 @@ def test_links_are_absolute() -> None:
         "/a/../b": "http://a.com/b",
         "http://[::1]/": "http://[::1]/",
     }
-    assert base.absolute(hrefs) == list(hrefs.values())
-    others = ["#top", " #top", "", None, "mailto:a@b.c", "javascript:x()", "http://[", "data:text/html,x"]
+    assert base.absolute([*hrefs]) == list(hrefs.values())
+    others: list[str | None] = [
+        "#top",
+        " #top",
+        "",
+        None,
+        "mailto:a@b.c",
+        "javascript:x()",
+        "http://[",
+        "data:text/html,x",
+    ]
     assert base.absolute(others) == []
 
 
 def test_a_link_that_depends_on_the_page_is_not_that_of_another_page() -> None:
-    hrefs = ["?x", "http:?x", "http:", "y"]
+    hrefs: list[str | None] = ["?x", "http:?x", "http:", "y"]
     for page in ("one", "two"):
         url = f"http://a.com/d/{page}"
         assert LinkBase(f"{url}?q#f").absolute(hrefs) == [
@@ -125,7 +139,7 @@ def test_a_base_that_is_no_address_for_links_is_ignored() -> None:
 
 def test_what_is_remembered_is_bounded() -> None:
     base = LinkBase("http://a.com/")
-    assert len(base.absolute([f"x{number}" for number in range(2000)])) == 2000
+    assert len(base.absolute([f"x{number} y" for number in range(2000)])) == 2000
     assert len(base._known) <= 512
     assert len(LinkBase(f"http://a.com/{'d' * 999}/").absolute(["x" * 9999])[0]) > 10_000
 
@@ -140,3 +154,25 @@ def test_hosts() -> None:
         "",
     )
     assert [host_of(url) for url in urls] == ["a.com", "a.com", "[::1]", "", "a.com", ""]
+
+
+CHECK = """
+import sys
+import _native as native
+for text in map(bytes.fromhex, sys.argv[1:]):
+    for base in (b"http://a.b/", b"http://a.b/c/d//e/", b"/"):
+        hrefs = [text[start:].decode("utf-8", "replace") for start in range(len(text))]
+        native.plain_links([*hrefs, None, "", "\\ud800", 1, "x" * 2000, "x" * 2001], base, base.find(b"/", 8) + 1 or 1, str)
+"""
+
+
+@pytest.mark.skipif(native.plain_links is None, reason="nothing was compiled")
+def test_no_byte_outside_of_a_link_is_read(tmp_path: Path) -> None:
+    texts = (
+        "".join(PARTS).replace("\ud800", ""),
+        "http://a.b.c/x/../y?z#/",
+        "../../../../x/%2",
+        "https://a..b/",
+        "https://a.",
+    )
+    run_sanitized(CHECK, tmp_path, *(text.encode().hex() for text in texts))
