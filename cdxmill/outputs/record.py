@@ -18,6 +18,7 @@ are removed after it. docs/formats/failures.md describes the rows.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -245,8 +246,15 @@ def list_in(directory: Path, failures: Sequence[Failure]) -> None:
 
 
 def check_own_records(directory: Path) -> None:
-    """Raise UsageError if a file with the name of a record in a local directory is somebody else's."""
+    """Raise UsageError if a file with the name of a record in a local directory is somebody else's.
+
+    Raises StoppedError if one cannot be written: that would show only after an archive was read.
+    """
     check_failure_list(Location(str(directory / FAILURES)))
+    for one in (directory / FAILURES, directory / OUTPUTS):
+        with stopping(one):
+            if one.exists() and not os.access(one, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     path = directory / OUTPUTS
     *rows, last = _head(Location(str(path))).split(b"\n")
     is_cut = not rows and (not last or b"\t" in last)
