@@ -40,11 +40,12 @@ SCAN = ["ada-url>=4", "hyperscan>=0.9", "resiliparse>=2.0.1", "selectolax>=1.0.2
 PARQUET = ["pyarrow>=20"]
 JOBS = [
     "mrjob==0.7.4",
-    "setuptools",  # mrjob imports distutils
+    "setuptools>=65",  # mrjob imports distutils
     "standard-pipes>=3.13; python_version >= '3.13'",  # mrjob imports pipes
 ]
 SPARK = ["pyspark>=3.5,<5"]
 SERVE = ["pywb==2.10.0"]
+AUDIT = ["cyclonedx-bom==7.5.0", "pip-audit==2.10.1"]  # bin/audit
 DOCS = ["mkdocs-material==9.8.1"]  # builds the site from docs/
 TEST = [
     *SCAN,
@@ -134,7 +135,7 @@ setup(
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {},
     install_requires=[
         "cachetools>=5",
-        "click>=8.2",
+        "click>=8.3",
         # The newest that has wheels for the Python 3.9 of cluster nodes: every machine writes the same bytes. Its wheels
         # use the stable ABI, so they work with all later versions of Python.
         "deflate==0.8.1",
@@ -143,7 +144,7 @@ setup(
         "orjson>=3.10",
         "rich>=13",
         "stringzilla>=5.3",
-        "urllib3>=2",
+        "urllib3>=2.2.1",
         "zstandard>=0.22",
     ],
     extras_require={
@@ -153,6 +154,7 @@ setup(
         "jobs": JOBS,
         "spark": SPARK,
         "serve": SERVE,
+        "audit": AUDIT,
         "docs": DOCS,
         "test": TEST,
         "bench": BENCH,

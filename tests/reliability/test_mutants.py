@@ -9,6 +9,8 @@ import pytest
 from bench.mutants.__main__ import run
 from bench.mutants.archives import load
 from bench.mutants.judge import Truth, truth_of
+from bench.mutants.sanitized import Batch, sanitized_package
+from bench.mutants.sanitized import run as run_sanitized
 
 SEED = 2024
 MOST_BYTES = 20_000
@@ -29,3 +31,9 @@ def test_the_sources_have_every_container(truth: Truth) -> None:
 
 def test_no_line_of_a_mutant_is_wrong_and_no_record_is_lost_silently(truth: Truth) -> None:
     assert run(truth, SEED, range(MUTANTS)).faults == []
+
+
+def test_the_commands_run_under_the_sanitizers(truth: Truth, tmp_path: Path) -> None:
+    """Some of the 5,000 mutants of `python -m bench.mutants.sanitized`."""
+    package = sanitized_package(tmp_path)
+    assert run_sanitized(package, truth.sources, truth.usable, None, Batch(SEED, range(12))) is None

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Write hashes.txt and constraints-lowest.txt from setup.py and constraints.txt.
+
+usage: bin/lock.py      needs uv (pip install uv) and the network; run it after each change of constraints.txt or setup.py
+
+hashes.txt has the packages of constraints.txt with the SHA-256 of each of their files; bin/setup-env installs only these
+files. A comment before each package has the extras of setup.py that need it; `cdxmill` needs it without extras.
+constraints-lowest.txt has the lowest versions that setup.py accepts, with which bin/test-lowest runs a part of the tests.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+EXTRAS = ("s3", "scan", "parquet", "jobs", "spark", "serve", "audit", "docs", "test", "bench")
+_BASE = "cdxmill"
+_FOR_USERS = ("s3", "scan", "parquet", "jobs")
+"""The extras whose libraries have lower bounds. The others have one version."""
+_ALL_PYTHONS = ("--universal", "--python-version", "3.11.5", "-c", "constraints.txt")
+"""The oldest Python for which all packages have a release."""
+_LOWEST = ("--resolution", "lowest-direct", "--python-version", "3.11")
+_NAME = re.compile(r"^[A-Za-z0-9][\w.-]*(?===)", re.M)
+
+
+def compiled(extras: tuple[str, ...], *options: str) -> str:
+    """What uv resolves for these extras."""
+    with tempfile.TemporaryDirectory() as directory:
+        build, out = Path(directory) / "build.in", Path(directory) / "out.txt"
+        build.write_text("setuptools>=77\n")  # builds cdxmill itself
+        command = ["uv", "pip", "compile", "-q", "--no-header", "--no-annotate", "-o", str(out), *options]
+        named = [word for extra in extras for word in ("--extra", extra)]
+        subprocess.run([*command, *named, "setup.py", str(build)], cwd=ROOT, check=True)
+        return out.read_text()
+
+
+def main() -> int:
+    """Write both files."""
+    needed: dict[str, list[str]] = defaultdict(list)
+    for extra in (_BASE, *EXTRAS):
+        for name in _NAME.findall(compiled(() if extra == _BASE else (extra,), *_ALL_PYTHONS)):
+            needed[name].append(extra)
+    text = compiled(EXTRAS, *_ALL_PYTHONS, "--generate-hashes")
+    text = _NAME.sub(lambda found: f"# {' '.join(needed[found[0]])}\n{found[0]}", text)
+    (ROOT / "hashes.txt").write_text(f"# Written by bin/lock.py.\n{text}")
+    (ROOT / "constraints-lowest.txt").write_text(
+        f"# Written by bin/lock.py.\n{compiled(_FOR_USERS, *_LOWEST)}"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
