@@ -23,7 +23,7 @@ from cdxmill.options.option import Declared, EngineOptions, check, declared
 
 if TYPE_CHECKING:
     from cdxmill.running.failures import Failures
-    from cdxmill.spark.jobs import CountRunner, IndexRunner, Maker
+    from cdxmill.spark.jobs import CountRunner, IndexRunner, Maker, ScanRunner
 
 
 class ClosedPipe(BaseException):
@@ -219,11 +219,12 @@ def _order(field: Declared) -> tuple[bool, int]:
 
 
 class OnSpark(NamedTuple):
-    """What does the tasks of `index`, of `zipnum` and `build`, and of `count`, on Apache Spark."""
+    """What does the tasks of `index`, of `zipnum` and `build`, of `count` and of `scan`, on Apache Spark."""
 
     run: IndexRunner
     make: Maker
     counts: CountRunner
+    scan: ScanRunner
 
 
 @contextmanager
@@ -233,8 +234,8 @@ def open_engine(asked: EngineOptions) -> Iterator[OnSpark | None]:
         yield None
         return
     from cdxmill.spark.engine import Engine, check_pyspark
-    from cdxmill.spark.jobs import CountRunner, IndexRunner, Maker
+    from cdxmill.spark.jobs import CountRunner, IndexRunner, Maker, ScanRunner
 
     check_pyspark()
     with Engine(asked.master or "", asked.processes, quiet=asked.quiet) as engine:
-        yield OnSpark(IndexRunner(engine), Maker(engine), CountRunner(engine))
+        yield OnSpark(IndexRunner(engine), Maker(engine), CountRunner(engine), ScanRunner(engine))

@@ -35,7 +35,8 @@ def scan(arguments: Scanning, failures: Failures) -> str:
     """
     from cdxmill.commands.scanning.ask import scan_asked
 
-    summary = scan_asked(arguments, failures)
+    with open_engine(arguments) as spark:
+        summary = scan_asked(arguments, failures, None if spark is None else spark.scan)
     if arguments.explain:
         for measured in summary.measured:
             failures.note(str(measured))

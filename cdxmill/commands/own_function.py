@@ -1,4 +1,4 @@
-"""A user's own function or class, named MODULE:NAME, from which `count` makes a counter."""
+"""A user's own function or class, named MODULE:NAME, from which `count` makes a counter; modules on other machines."""
 
 from __future__ import annotations
 
@@ -68,13 +68,18 @@ def _module_of(name: str) -> ModuleType:
 
 def counter_in_file(path: Path, name: str) -> OwnCounter:
     """The counter in a file that was sent to this machine."""
+    return OwnCounter(items_of(getattr(load_module(path), name)))
+
+
+def load_module(path: Path) -> ModuleType:
+    """The module in a file that was sent to this machine."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     with without_mrjob():
         spec.loader.exec_module(module)
-    return OwnCounter(items_of(getattr(module, name)))
+    return module
 
 
 def items_of(found: Any) -> Items:

@@ -30,7 +30,7 @@ class Watching(Running):
     memory: int = option("--memory N", "MiB of memory that one process may use.", default=2048, min=64)
 
 
-class Scanning(ArchiveInputs, Existing, Watching):
+class Scanning(ArchiveInputs, Existing, Watching, EngineOptions):
     """The arguments of `scan`."""
 
     output: AnyPath = option("--output -o DIR", "Directory, s3 or hdfs URL for the results.")
@@ -73,6 +73,7 @@ class Scanning(ArchiveInputs, Existing, Watching):
         "--captures FILE",
         "Scan only the records that these index lines name, as lookup prints them: path, URL, or - for standard"
         " input. INPUT has to contain their archives. A line whose record has another URL or time is reported.",
+        Excludes("engine=spark"),
         default=None,
     )
     sample: str | int | None = option(

@@ -1,4 +1,4 @@
-"""What Spark does: index archives; count what is in them; make the shards of a cluster: sample, sort and send, write.
+"""What Spark does: index or scan archives; count what is in them; make the shards of a cluster: sample, sort and send, write.
 
 A shard that an earlier run has finished is not written again. Its result is in the directory's .work.
 """
@@ -15,12 +15,12 @@ from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cdxmill.commands.clusters.zipnum import Made, ZipnumOptions
 from cdxmill.commands.count import CountTask, GroupResult
 from cdxmill.commands.own_function import OwnSource
-from cdxmill.commands.per_archive.index import IndexTask
+from cdxmill.commands.per_archive.task import ArchiveTask
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import part_of
@@ -32,6 +32,7 @@ from cdxmill.running.resume import WORK
 from cdxmill.running.watched import Limits
 from cdxmill.spark.counting import CountWork, add_parts, count_and_send
 from cdxmill.spark.engine import Engine, Shuffle
+from cdxmill.spark.scanning import ScanPlace, own_sources, scan_archive
 from cdxmill.spark.tasks import (
     ShardWork,
     SortReport,
@@ -49,6 +50,8 @@ from cdxmill.storage.scratch import Scratch
 from cdxmill.tasks.sampling import group_sources, sample_inventory, splits_of
 from cdxmill.tasks.sorting import share_of_runs
 
+_Task = TypeVar("_Task", bound=ArchiveTask)
+
 
 class IndexRunner:
     """Runs the tasks of `index` on `engine`; `scratch` is a directory of the nodes for temporary files, or ""."""
@@ -61,18 +64,39 @@ class IndexRunner:
     ) -> Iterator[tuple[int, Any]]:
         """Index the archives: see `running.processes.RunTasks`."""
         work = partial(index_archive, self._scratch)
-        return self._engine.run_tasks(work, list(map(self._task, tasks)), processes, tick)
+        return self._engine.run_tasks(work, _for_nodes(tasks, self._engine), processes, tick)
 
-    def _task(self, task: IndexTask) -> IndexTask:
-        """The task as a node can do it: it has another current directory."""
-        if self._engine.is_local:
-            return task
-        return replace(
+
+class ScanRunner:
+    """Runs the tasks of `scan` on `engine`; `scratch` is a directory of the nodes for temporary files, or ""."""
+
+    def __init__(self, engine: Engine, scratch: str = "") -> None:
+        self._engine, self._scratch = engine, scratch
+
+    def __call__(
+        self, work: Any, tasks: Sequence[Any], processes: int, tick: Callable[[], None], /
+    ) -> Iterator[tuple[int, Any]]:
+        """Scan the archives: see `running.processes.RunTasks`."""
+        if not tasks:
+            return iter(())
+        place = ScanPlace(str(Path.cwd()), own_sources(tasks[0].options), self._scratch)
+        work = partial(scan_archive, place)
+        return self._engine.run_tasks(work, _for_nodes(tasks, self._engine), processes, tick)
+
+
+def _for_nodes(tasks: Sequence[_Task], engine: Engine) -> Sequence[_Task]:
+    """The tasks as nodes can do them: they have another current directory."""
+    if engine.is_local:
+        return tasks
+    return [
+        replace(
             task,
             archive=_anywhere(task.archive),
             output=Location(task.output.absolute()),
             directory=None if task.directory is None else Path(locate(task.directory).absolute()),
         )
+        for task in tasks
+    ]
 
 
 def _anywhere(archive: Input) -> Input:

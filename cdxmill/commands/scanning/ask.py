@@ -15,16 +15,17 @@ from cdxmill.outputs.existing import rule_of
 from cdxmill.outputs.names import output_names
 from cdxmill.outputs.record import without_outputs
 from cdxmill.running.failures import Failures
+from cdxmill.running.processes import RunTasks
 from cdxmill.stages.scan.fields import DEFAULT, LINES
 
 
-def scan_asked(asked: Scanning, failures: Failures) -> ScanSummary:
-    """Scan archives. Raises UsageError, StoppedError."""
+def scan_asked(asked: Scanning, failures: Failures, run: RunTasks | None = None) -> ScanSummary:
+    """Scan archives; `run` is another engine. Raises UsageError, StoppedError."""
     check_no_pipe(asked.inputs, "an archive from a pipe has no name for its output; give a file")
     options, output, to = _scan_options(asked), os.fspath(asked.output), asked.to
     archives = without_outputs(find_archives(asked, failures), output, failures.note)
     names = output_names(archives, lambda path: scanned_name(path, to), ending_of(to))
-    return scan(names, output, options, failures, optional_path(asked.captures))
+    return scan(names, output, options, failures, optional_path(asked.captures), run)
 
 
 def _scan_options(asked: Scanning) -> ScanOptions:

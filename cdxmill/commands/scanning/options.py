@@ -9,7 +9,7 @@ from codecs import BOM_UTF8
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from cdxmill.commands.per_archive.task import OutputOptions
 from cdxmill.commands.scanning.rows import check_format
@@ -79,6 +79,18 @@ class Program(NamedTuple):
     files: list[bytes]
 
 
+class ListPlace:
+    """Where the lists of conditions are. On another machine, `base` is the directory in which the command was started."""
+
+    base: ClassVar[str] = ""
+
+    @classmethod
+    def of(cls, path: str) -> Location:
+        """The file of a list."""
+        place = locate(path)
+        return place if place.is_remote or not cls.base else locate(f"{Path(cls.base, path)}")
+
+
 @lru_cache(maxsize=1)
 def compiled(options: ScanOptions) -> Program:
     """The filters and extractors of a process: they are made once. Raises UsageError."""
@@ -86,7 +98,7 @@ def compiled(options: ScanOptions) -> Program:
 
     def read_lines(path: str) -> list[bytes]:
         try:
-            files.append(locate(path).read_bytes())
+            files.append(ListPlace.of(path).read_bytes())
         except InputError as error:
             raise UsageError(f"--where: {error}") from None
         return [line.rstrip(b"\r") for line in files[-1].removeprefix(BOM_UTF8).split(b"\n")]

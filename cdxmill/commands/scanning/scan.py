@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import NamedTuple
@@ -27,6 +27,7 @@ from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_seconds
 from cdxmill.outputs.names import below
 from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.processes import RunTasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.watched import Limits, Lost, Working, run_watched
 from cdxmill.stages.scan.plan import Measured, added
@@ -85,11 +86,12 @@ def scan(
     options: ScanOptions,
     failures: Failures,
     captures: str | None = None,
+    run: RunTasks | None = None,
 ) -> ScanSummary:
     """Scan each archive, and write the file of its name below `target`, a path or URL.
 
     Only the records are scanned that index lines in `captures` name, if that is given: a path, a URL, or - for standard
-    input. Raises UsageError if there are no archives, if the options are invalid, or if an output exists that may not be
+    input. `run` is another engine. Raises UsageError if there are no archives, if the options are invalid, or if an output exists that may not be
     replaced. Nothing is changed then.
     """
     records: Mapping[Input, NamedRecords | None] = dict.fromkeys(names)
@@ -102,7 +104,7 @@ def scan(
         if captures is not None and read_at is not None:
             scratch = Scratch(directory.scratch)
             records, digest = sort_captures(captures, read_at, list(names), scratch, failures)
-        options = _with_limit(options, directory, names, records, failures)
+        options = _with_limit(_Run(options, failures, run), directory, names, records)
         settings = options.settings(digest)
         wanted = {archive: names[archive] for archive in records}
         outputs, kept, _ = directory.plan(wanted, settings, options.existing)
@@ -110,20 +112,20 @@ def scan(
             ScanTask(*fields, options, records[fields[0]], is_last=False)
             for fields in directory.each(outputs, settings)
         ]
-        with directory.writing(outputs), showing("scanning", tasks, options.quiet, failures) as progress:
-            run = _Run(options, progress, failures)
-            run.scan_twice(tasks)
-    return run.summary(len(kept))
+        scan_run = _Run(options, failures, run)
+        with directory.writing(outputs):
+            scan_run.scan_twice("scanning", tasks)
+    return scan_run.summary(len(kept))
 
 
 def _with_limit(
-    options: ScanOptions,
+    run: _Run,
     directory: OutputDirectory,
     names: Mapping[Input, str],
     records: Mapping[Input, NamedRecords | None],
-    failures: Failures,
 ) -> ScanOptions:
     """The options, with the limit of a sample of N records: all archives are read for it."""
+    options = run.options
     number = parse_sample(options.sample)[1]
     if not number:
         return options
@@ -132,40 +134,55 @@ def _with_limit(
         ScanTask(*fields, options, records[fields[0]], is_last=False, ranks=number)
         for fields in directory.each(outputs, options.settings(""))
     ]
-    with showing("sampling", tasks, options.quiet, failures) as progress:
-        run = _Run(options, progress, failures)
-        run.scan_twice(tasks)
+    run.scan_twice("sampling", tasks)
     return replace(options, limit=run.smallest.limit())
+
+
+def scan_watched(
+    tasks: Sequence[ScanTask], processes: int, tick: Callable[[Sequence[Working]], None]
+) -> Iterator[tuple[ScanTask, ScannedArchive]]:
+    """(task, result) for each archive. A record that takes too long or too much memory is skipped and reported."""
+    if not tasks:
+        return iter(())
+    options = tasks[0].options
+    limits = Limits(options.seconds, options.memory)
+    return run_watched(scan_one, tasks, processes, tick, limits, _after_loss)
 
 
 class _Run:
     """The archives of a scan that are finished: what they had in all, and what they report."""
 
-    def __init__(self, options: ScanOptions, progress: Progress, failures: Failures) -> None:
-        self._options, self._progress, self._failures = options, progress, failures
+    def __init__(self, options: ScanOptions, failures: Failures, run: RunTasks | None) -> None:
+        self.options, self._failures, self._run = options, failures, run
+        self._progress = Progress("", 0, quiet=True)
         self._start = time.monotonic()
         self._files = self._written = self._records = self._matches = 0
         self._measured: list[Measured] = []
         self.smallest = Smallest(parse_sample(options.sample)[1])
 
-    def scan_twice(self, tasks: Sequence[ScanTask]) -> None:
+    def scan_twice(self, doing: str, tasks: Sequence[ScanTask]) -> None:
         """Scan archives, and once more at the end those whose storage gave no answer."""
-        failed = self._scan(tasks)
-        begin_run()  # a server that was given up may work again
-        self._scan([replace(task, is_last=True) for task in failed])
+        with showing(doing, tasks, self.options.quiet, self._failures) as self._progress:
+            failed = self._scan(tasks)
+            begin_run()  # a server that was given up may work again
+            self._scan([replace(task, is_last=True) for task in failed])
 
     def _scan(self, tasks: Sequence[ScanTask]) -> list[ScanTask]:
         """Scan archives. Returns those to try once more: their storage gave no answer."""
         again = list[ScanTask]()
-        limits = Limits(self._options.seconds, self._options.memory)
-        done = run_watched(scan_one, tasks, self._options.processes, self._show, limits, _after_loss)
-        for task, result in done:
+        for task, result in self._results(tasks):
             if result.again:
                 self._failures.note(f"{result.again}; tried again at the end")
                 again.append(task)
             else:
                 self._add(task.archive, result)
         return again
+
+    def _results(self, tasks: Sequence[ScanTask]) -> Iterator[tuple[ScanTask, ScannedArchive]]:
+        if self._run is None:
+            return scan_watched(tasks, self.options.processes, self._show)
+        done = self._run(scan_one, tasks, self.options.processes, self._progress.tick)
+        return ((tasks[index], result) for index, result in done)
 
     def _add(self, archive: Input, result: ScannedArchive) -> None:
         report(archive, result.failures, self._failures)
@@ -194,7 +211,7 @@ class _Run:
         """All that was scanned."""
         measured = sorted(self._measured, key=Measured.rank)
         counts = self._files, self._written, kept, self._records, self._matches
-        return ScanSummary(*counts, measured, KEPT_AS[self._options.existing])
+        return ScanSummary(*counts, measured, KEPT_AS[self.options.existing])
 
 
 def _state(working: Working) -> str:
