@@ -144,8 +144,8 @@ def _text(url: str) -> str:
 def host_of(url: str) -> str:
     """The host of a URL in lower case, in Punycode, without a dot at its end; "" if it has none or is invalid.
 
-    >>> [host_of(url) for url in ("http://user@WWW.Straße.de.:8080/x", "http:\\\\127.1", "http://[::1]/", "dns:a.com")]
-    ['www.xn--strae-oqa.de', '127.0.0.1', '[::1]', '']
+    >>> [host_of(url) for url in ("http://user@WWW.Straße.de.:8080/x", "http:\\\\127.1", "http://[::1]/", "dns:a.com", "x://A.arc")]
+    ['www.xn--strae-oqa.de', '127.0.0.1', '[::1]', '', 'a.arc']
     """
     found = _HOST.match(url)
     if found is not None:
@@ -160,6 +160,6 @@ def _parsed_host(url: str) -> str:
     from ada_url import URL
 
     try:
-        return str(URL(_text(url)).hostname).rstrip(".")
+        return str(URL(_text(url)).hostname).rstrip(".").lower()  # not yet if it is not of http
     except ValueError:
         return ""

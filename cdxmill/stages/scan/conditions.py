@@ -96,6 +96,8 @@ def _test(condition: Condition) -> Test:
     if operator == "~":
         return _matching(condition)
     part, seen = kind.part(condition), kind.seen
+    if operator == ":" and kind.flags:
+        return lambda found: part in found.lower()
     if operator == ":":
         return lambda found: part in found
     if seen is None:
@@ -236,7 +238,7 @@ def _entries_of(field: str, known: Labels) -> Callable[[Any], list[Any]]:
     """What a value of a record fits of a list: of times and keys, what it starts with."""
     if field in ("time", "surt"):
         sizes = sorted({len(start) for start in known})
-        return lambda found: [found[:size] for size in sizes if found[:size] in known]
+        return lambda found: [start for size in sizes if (start := found[:size].lower()) in known]
     if field in _DOMAINS:
         return lambda found: [domain for domain in _domains_above(found) if domain in known]
     if field == "declared_lang":

@@ -80,6 +80,10 @@ def parse_expression(text: str) -> Node:
     >>> [type(part).__name__ for part in node.nodes]
     ['Condition', 'Not']
     """
+    if not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text):
+        raise ValueError(
+            f"invalid expression {text!r}: it is not UTF-8; set LC_ALL=C.UTF-8, or write a list, FIELD@FILE"
+        )
     parser = _Parser(text)
     node = parser.some(0)
     if parser.rest():

@@ -131,7 +131,7 @@ _FIELDS = {
     "time": Field(Level.HEADER, lambda record: record.time or None),
     "type": Field(
         Level.HEADER,
-        lambda record: record.kind.decode("latin-1"),
+        lambda record: record.kind.decode("latin-1") or None,
         lambda head: head.kind.decode("latin-1"),
     ),
     "length": Field(Level.HEADER, lambda record: record.length),

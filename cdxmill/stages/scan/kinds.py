@@ -377,7 +377,7 @@ KINDS = {
     "link_hosts": _HOSTS,
     "domain": _DOMAINS,
     "link_domain": _DOMAINS,
-    "surt": Kind(_key, _key, flags=_NO_CASE),
+    "surt": Kind(_key, _key, flags=_NO_CASE, seen=str.lower),
     "time": Kind(_time, _time_part, _time),
     "type": Kind(_type, _type_part, flags=_NO_CASE),
     "status": Kind(_status, _status_part, _limit),

@@ -45,7 +45,7 @@ def browser(base: str, href: str) -> list[str]:
 
 def browser_host(url: str) -> str:
     try:
-        return str(ada_url.URL(url.replace("\ud800", "\ufffd")).hostname).rstrip(".")
+        return str(ada_url.URL(url.replace("\ud800", "\ufffd")).hostname).rstrip(".").lower()
     except ValueError:
         return ""
 

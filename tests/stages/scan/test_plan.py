@@ -97,7 +97,7 @@ def test_lines_that_cannot_be_searched_are_refused(lines: list[bytes], reason: s
 
 WRONG = """
     |and|status|status=|status=200 or|(status=200|status=200)|nothing=1|url~(|size:9|size<x|url<a|time<x|meta:x
-    |status=200 url:x|((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((|length@hosts
+    |status=200 url:x|title:\udcff|((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((|length@hosts
 """
 
 
