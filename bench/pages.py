@@ -48,7 +48,7 @@ class Parsed(NamedTuple):
     """What a parser finds: the title on one line, the href of each `a` and `area`, the start tags. None: it does not tell."""
 
     title: str
-    hrefs: list[str]
+    hrefs: list[str | None]
     tags: Counter[str] | None = None
 
 
@@ -91,7 +91,7 @@ def by_lexbor(data: bytes, charset: str | None) -> Parsed:
 
     tree = LexborHTMLParser(data.decode(charset, "replace") if charset else data)
     node = tree.css_first("title")
-    hrefs = [found.attrs.get("href") or "" for found in tree.css("a[href], area[href]")]
+    hrefs = [found.attrs.get("href") for found in tree.css("a[href], area[href]")]
     return Parsed(" ".join(node.text().split()) if node else "", hrefs)
 
 
