@@ -247,7 +247,11 @@ def _counter_asked(asked: CountOptions) -> Counter | OwnCounter:
     if asked.call is not None:
         if asked.what is not None:
             raise UsageError(f"{asked.what}: give either WHAT or --call")
-        return OwnCounter(asked.call) if callable(asked.call) else own_counter(asked.call)
+        if callable(asked.call):
+            return OwnCounter(asked.call)
+        if not isinstance(asked.call, str):
+            raise UsageError(f"invalid --call {asked.call!r}; expected MODULE:FUNCTION, or a function")
+        return own_counter(asked.call)
     counter = COUNTERS.get(asked.what or "")
     if counter is None:
         raise UsageError(f"invalid WHAT {asked.what or ''!r}: expected {', '.join(COUNTERS)}, or --call")

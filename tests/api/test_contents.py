@@ -105,6 +105,8 @@ def test_what_the_progress_function_raises_ends_the_run(
         (lambda: cdxmill.scan("a.warc", output="x", to="csv"), "invalid to 'csv'"),
         (lambda: cdxmill.count("pages", "a.warc"), "invalid WHAT 'pages'"),
         (lambda: cdxmill.count("tags"), "no input"),
+        (lambda: cdxmill.count(inputs="a.warc", call=7), "invalid --call 7"),  # type: ignore[arg-type]
+        (lambda: cdxmill.count(inputs="a.warc", call="steps"), "expected MODULE:FUNCTION"),
         (lambda: cdxmill.cat("a.warc"), "either"),
         (lambda: cdxmill.cat("a.warc", offset=1, table="t"), "either"),
         (lambda: cdxmill.recompress("a.warc", output="x", to="gz", level=13), "levels 1 to 12"),

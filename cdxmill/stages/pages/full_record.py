@@ -53,6 +53,9 @@ class FullRecord:
             self._asked, self._block_at, self.is_arc = parse_header(data, shapes.parse)
             self.headers = self._asked
 
+    def __repr__(self) -> str:
+        return f"<FullRecord {self.kind.decode('latin-1')} {self.url} at {self.offset}>"
+
     @computed
     def _start_of_record(self) -> bytes | bytearray:
         data = self._content.data
