@@ -23,10 +23,10 @@ _DECODERS = {
 _MORE_LABELS = {"x-mac-cyrillic": "mac-cyrillic", "x-mac-ukrainian": "mac-cyrillic"}
 """Labels that resiliparse lacks."""
 _ISO_2022_JP = "iso2022_jp"
-_ESCAPE = re.compile(rb"\x1b(\([BJI]|\$[@B])")
-_TO_JAPANESE = re.compile(rb"\x1b\$[@B]")
-_ESCAPES = {b"(I": "cp932", b"$@": "euc_jis_2004", b"$B": "euc_jis_2004"}
-"""How the characters after an escape are decoded, with their high bits set. After all others, they are ASCII."""
+_TO_JAPANESE, _TO_ASCII = re.compile(rb"\x1b\$[@B]"), re.compile(rb"\x1b\([BJ]")
+_RUN = re.compile(rb"\x1b(\(I|\$[@B])([^\x1b]*)")
+_JAPANESE = {b"(I": "cp932", b"$@": "euc_jis_2004", b"$B": "euc_jis_2004"}
+"""How the characters after an escape are decoded, with their high bits set."""
 _HIGH = bytes(byte | 0x80 for byte in range(256))
 _FIRST = 512
 """Bytes at the start of a page in UTF-16 of which one is NUL."""
@@ -166,12 +166,11 @@ def _recoded(data: bytes, charset: str) -> Decoded:
 
 def _from_iso_2022_jp(data: bytes) -> str:
     """The text in ISO-2022-JP. Python's codec lacks characters that many pages have, such as the digits in circles."""
-    parts = _ESCAPE.split(data)
-    text = [parts[0].decode("ascii", "replace")]
-    for escape, part in zip(parts[1::2], parts[2::2], strict=True):
-        charset = _ESCAPES.get(escape, "ascii")
-        text.append((part if charset == "ascii" else part.translate(_HIGH)).decode(charset, "replace"))
-    return "".join(text)
+
+    def utf8(found: re.Match[bytes]) -> bytes:
+        return found[2].translate(_HIGH).decode(_JAPANESE[found[1]], "replace").encode()
+
+    return _TO_ASCII.sub(b"", _RUN.sub(utf8, data)).decode("utf-8", "replace")
 
 
 class Language(NamedTuple):

@@ -90,7 +90,7 @@ class Page:
         tree = self._tree or self.tree
         head = tree.head  # whose title, if it has one, is its child: a search takes five times as long
         node = head and next((child for child in head.iter() if child.tag == "title"), None)
-        node = node or tree.css_first("title")
+        node = node or tree.css_first("title:not(svg title)")
         return " ".join(node.text().split()) if node else ""
 
     @computed

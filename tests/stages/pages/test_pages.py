@@ -112,6 +112,11 @@ def test_languages() -> None:
     assert 0.2 < language.confidence <= 1
 
 
+def test_the_title_of_a_drawing_is_not_that_of_the_page() -> None:
+    drawing = b"<p><svg><title>s</title></svg>"
+    assert [Page("", drawing + more).title for more in (b"", b"<title>t</title>")] == ["", "t"]
+
+
 def test_a_link_of_svg_without_href_is_no_link() -> None:
     page = Page(
         "http://a.com/", b'<svg><a xlink:href="/x">x</a></svg><svg><a href="/y" xlink:href="/z">y</a></svg>'
