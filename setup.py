@@ -80,7 +80,6 @@ BENCH = [
     "cdx-toolkit==0.9.39",
     "requests==2.34.2",
     "fastwarc==2.0.1",
-    "html5lib==1.1",
     "langdetect==1.0.9",
     "cdxj-indexer==1.5.0",
     "pywb==2.10.0",

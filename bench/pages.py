@@ -4,7 +4,7 @@
     python -m bench.pages --column before ARCHIVE...        writes the column of an older version
 
 An older version is that of another checkout, with this file: run the second command there.
-The parsers are html5lib, which follows the HTML standard to the letter, resiliparse, and lexbor as selectolax gives it.
+The parsers are html5lib (pip install html5lib), which follows the HTML standard to the letter, resiliparse, and lexbor as selectolax gives it.
 They get the body and the charset of the HTTP head, and decode as they see fit. URLs are made absolute by cdxmill for all of them.
 """
 
@@ -53,7 +53,7 @@ class Parsed(NamedTuple):
 
 
 def by_html5lib(data: bytes | str, charset: str | None) -> Parsed:
-    import html5lib  # type: ignore[import-untyped, unused-ignore]
+    import html5lib  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     tags: Counter[str] = Counter()
 
