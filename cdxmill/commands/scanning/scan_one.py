@@ -20,6 +20,7 @@ from cdxmill.running.failures import Failure
 from cdxmill.running.watched import NO_LOSSES, Losses, mark, unmark, unmarked
 from cdxmill.stages.pages.full_record import CUT_RECORD, FullRecord
 from cdxmill.stages.pages.parse_page import CUT
+from cdxmill.stages.records.decode_payload import PayloadError
 from cdxmill.stages.records.fetch_record import NoRecord
 from cdxmill.stages.records.parse_header import RecordError
 from cdxmill.stages.records.read_contents import Content, Refusals, choose_at, choose_contents
@@ -298,6 +299,8 @@ def _blamed(error: Exception) -> tuple[str, str]:
     """Reason and hint. Raises the error again if the machine is to blame."""
     if isinstance(error, MemoryError):
         return "not enough memory for this record", ""
+    if isinstance(error, PayloadError):  # a library is missing
+        return str(error), ""
     return blame_record(error), HINT
 
 

@@ -21,7 +21,7 @@ from cdxmill.stages.pages.decode_text import markup_of
 from cdxmill.stages.pages.is_page import is_binary, is_page, may_be_page
 from cdxmill.stages.pages.parse_page import CUT, MAX_HTML, Page
 from cdxmill.stages.pages.web_urls import LinkBase, host_of, may_lead_away
-from cdxmill.stages.records.decode_payload import decode_body
+from cdxmill.stages.records.decode_payload import PayloadError, decode_body
 from cdxmill.stages.records.parse_header import REPAIR
 from cdxmill.stages.records.record_parts import http_head_of, payload_start, payload_type
 
@@ -68,6 +68,12 @@ class BadRecord(ValueError):
     """A record that cannot be counted. The text is the reason; `hint` is what the user can do."""
 
     hint = REPAIR
+
+
+class MissingLibrary(BadRecord):
+    """A record that cannot be decoded, because a library is missing. The text says which one."""
+
+    hint = ""
 
 
 class NotWanted(Exception):
@@ -162,14 +168,17 @@ class Html(NamedTuple):
 
 
 def html_of(record: Record) -> Html:
-    """The HTML of a page. Raises NotWanted."""
+    """The HTML of a page. Raises NotWanted, MissingLibrary."""
     head = http_head_of(record.headers, record.block)
     content_type = payload_type(head, record.headers, record.is_arc)
     media = record.headers.get(b"warc-identified-payload-type") or content_type
     if not may_be_page(record.headers.get(b"warc-type"), media):
         raise NotWanted
     payload = bytes(memoryview(record.block)[head.end :])
-    data, problem = decode_body(bytes(record.block[: head.end]), payload, MAX_CONTENT)
+    try:
+        data, problem = decode_body(bytes(record.block[: head.end]), payload, MAX_CONTENT)
+    except PayloadError as error:
+        raise MissingLibrary(str(error)) from None
     if not is_page(media, data):
         raise NotWanted
     if is_binary(data, content_type):

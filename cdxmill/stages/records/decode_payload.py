@@ -273,6 +273,8 @@ class Body(NamedTuple):
 def decode_body(http_head: bytes, payload: bytes, max_body: int = MAX_BODY) -> Body:
     """`payload` as its HTTP head says. As in browsers, what comes before an error is kept, and an unknown encoding is none.
 
+    Raises PayloadError if a library is missing.
+
     >>> decode_body(b"HTTP/1.1 200 OK\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n", b"2\\r\\nab\\r\\n5\\r\\nc").data
     b'abc'
     """
@@ -290,10 +292,7 @@ def _decoded_body(coding: str, payload: bytes, max_body: int) -> Body:
     """`payload` with one encoding undone, up to an error or `max_body` bytes."""
     parts: list[bytes] = []
     size = 0
-    try:
-        pieces = _DECODERS[coding](iter((payload,)))
-    except PayloadError as error:  # a library is missing
-        return Body(payload, str(error))
+    pieces = _DECODERS[coding](iter((payload,)))
     try:
         for piece in pieces:
             parts.append(piece)

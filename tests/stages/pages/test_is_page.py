@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 import zlib
 from typing import NamedTuple
 
@@ -13,10 +14,11 @@ from hypothesis import strategies as st
 from cdxmill.capture import Record
 from cdxmill.formats.archives.warc_header import HeaderShapes
 from cdxmill.stages import native
-from cdxmill.stages.counting.counters import COUNTERS, NotWanted
+from cdxmill.stages.counting.counters import COUNTERS, MissingLibrary, NotWanted
 from cdxmill.stages.counting.tally import DictTally, Tally
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.pages.parse_page import CUT, MAX_HTML
+from cdxmill.stages.records.decode_payload import PayloadError
 from cdxmill.stages.records.read_contents import Content
 from cdxmill.stages.records.take_record import take_whole
 
@@ -156,6 +158,16 @@ def test_the_type_that_the_crawler_has_identified_counts_more() -> None:
 def test_what_is_cut_is_noted() -> None:
     answer, tags = one_answer(record(HTML, PAGE + b"." * MAX_HTML + b"<i>"))
     assert (answer, tags) == (Answer(True, CUT), TAGS)
+
+
+def test_a_missing_library_costs_the_record_and_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "brotli", None)
+    data = record(ENCODED % b"br", b"\x8b\x0f\x80")
+    with pytest.raises(PayloadError, match="pip install brotli"):
+        of_scan(data)
+    for what in ("tags", "links"):
+        with pytest.raises(MissingLibrary, match="pip install brotli"):
+            of_count(what, data, DictTally())
 
 
 PIECES = [
