@@ -157,7 +157,7 @@ find_python() {
     else
         python=$(command -v python3) || fail 'python3 not found; install Python 3.11 or later'
     fi
-    "$python" -c 'import cdxmill' 2>/dev/null ||
+    "$python" -P -c 'import cdxmill' 2>/dev/null ||
         fail "$python cannot import cdxmill; run bin/setup-env jobs s3, or pip install -r requirements.txt"
 }
 
@@ -170,7 +170,7 @@ find_conf() {
 
 # Fails if mrjob is not installed, or does not know a setting: it would ignore it, and start a cluster in another region.
 check_mrjob() {
-    "$python" -W ignore -m cdxmill.jobs.launcher.old_settings "$RUNNER" "$conf" || exit 2
+    "$python" -P -W ignore -m cdxmill.jobs.launcher.old_settings "$RUNNER" "$conf" || exit 2
 }
 
 check_hadoop() {
@@ -184,11 +184,11 @@ check_hadoop() {
 }
 
 check_emr() {
-    "$python" -c 'import boto3' 2>/dev/null || fail "boto3 is not installed; RUNNER=emr needs it: $python -m pip install '.[s3]' in the checkout"
+    "$python" -P -c 'import boto3' 2>/dev/null || fail "boto3 is not installed; RUNNER=emr needs it: $python -m pip install '.[s3]' in the checkout"
     ! grep -q '^[^#]*s3://my-bucket/' -- "$conf" ||
         fail "$conf still has s3://my-bucket; copy conf/mrjob-emr.conf to mrjob.conf, and set your own bucket there"
     grep -q '^ *aws_access_key_id:' -- "$conf" ||
-        "$python" -c 'import boto3, sys; sys.exit(boto3.Session().get_credentials() is None)' ||
+        "$python" -P -c 'import boto3, sys; sys.exit(boto3.Session().get_credentials() is None)' ||
         fail 'no AWS credentials found; run aws configure, or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY'
 }
 
@@ -206,7 +206,7 @@ check_engine() {
 
 # Asks cdxmill about a path or URL. Status: 0 yes, 1 no, 2 cannot be determined (the reason is printed).
 ask() {
-    "$python" -c "
+    "$python" -P -c "
 import sys
 from cdxmill.errors import CdxmillError
 from cdxmill.storage import walk
@@ -295,13 +295,16 @@ job_of() {
     job+=("${input[@]}")
 }
 
-# NAME=VALUE, whose value only the user may see; also --cmdenv=NAME=VALUE.
-secret='^(--[a-z-]+=)?([[:alnum:]_.-]*(secret|password|passwd|token|credential|access[._]key)[[:alnum:]_.-]*)=.'
+# NAME=VALUE, whose value only the user may see; also --cmdenv=NAME=VALUE. In a URL, it is USER:PASSWORD before the host.
+secret='^(--[a-z-]+=)?([[:alnum:]_.-]*(secret|password|passwd|token|credential|(access|account|api|private)[._-]?key)[[:alnum:]_.-]*)=.'
 
 # Prints a command as a person would type it. Secrets among the options are replaced by the names of their variables.
 typed() {
     local word line='' name option
     for word in "$@"; do
+        while [[ "$word" =~ ^(.*://)[^/@]*:[^/]*@(.*)$ ]]; do
+            word="${BASH_REMATCH[1]}***@${BASH_REMATCH[2]}"
+        done
         if [[ "${word,,}" =~ $secret ]]; then
             option=${BASH_REMATCH[1]}
             name=${word:${#option}:${#BASH_REMATCH[2]}}

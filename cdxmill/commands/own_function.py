@@ -60,10 +60,21 @@ def _module_of(name: str) -> ModuleType:
     module, colon, own = name.partition(":")
     if not (colon and module and own):
         raise UsageError(f"invalid --call {name!r}; expected MODULE:FUNCTION")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)  # never before the libraries: a directory may hold a file named like one
-    return importlib.import_module(module)
+    return imported(module)
+
+
+def imported(module: str) -> ModuleType:
+    """Import a module of the user, also from the working directory.
+
+    That is searched after all libraries, and only meanwhile: it may hold a file that is named like a library, also like
+    one that is not installed and that another library tries.
+    """
+    before = list(sys.path)
+    sys.path.append(str(Path.cwd()))
+    try:
+        return importlib.import_module(module)
+    finally:
+        sys.path[:] = before
 
 
 def counter_in_file(path: Path, name: str) -> OwnCounter:

@@ -54,6 +54,7 @@ _LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
     "spark.python.daemon.module": "cdxmill.spark.daemon",
+    "spark.executorEnv.PYTHONSAFEPATH": "1",  # else the working directory comes first, with a json.py perhaps
 }
 """Settings for Spark on this machine only."""
 _MISSING = f"--engine spark needs PySpark: {install_extra('spark')}"

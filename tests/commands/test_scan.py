@@ -187,16 +187,30 @@ def test_a_function_that_does_harm_costs_only_its_record(
         assert not list((tmp_path / "out").glob(".*.tmp"))
 
 
-def test_a_file_of_the_working_directory_is_no_library(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "string.py").write_text("raise SystemExit('this file must not run')")
-    (tmp_path / "selectolax.py").write_text("raise SystemExit('this file must not run')")
+@pytest.mark.parametrize("command", [["cdxmill"], ["python", "-m", "cdxmill"]])
+def test_a_file_of_the_working_directory_is_no_library(command: list[str], tmp_path: Path) -> None:
+    """Also not in place of one that is not installed, such as brotlicffi, which urllib3 tries."""
+    installed = (
+        "string",
+        "re",
+        "json",
+        "click",
+        "orjson",
+        "selectolax",
+        "resiliparse",
+        "hyperscan",
+        "urllib3",
+    )
+    for name in (*installed, "brotlicffi", "simplejson", "IPython"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('this file must not run')")
+    (tmp_path / "beside.py").write_text("FOUND = {'title_length': 7}\n")
+    (tmp_path / "mine.py").write_text("from beside import FOUND\ndef found(record):\n    return FOUND\n")
     path = archive(tmp_path / "a.warc.gz", [b"<title>one two</title>"])
-    script = Path(sys.executable).with_name("cdxmill")
-    given = ["scan", "-q", "-o", "out", "--where", "title:one", "--call", "string:capwords", str(path)]
-    done = subprocess.run([script, *given], cwd=tmp_path, capture_output=True, text=True)
-    assert "must not run" not in done.stdout + done.stderr
+    call = [str(Path(sys.executable).with_name(command[0])), *command[1:]]
+    given = ["scan", "-q", "-o", "out", "--where", "title:one", "--call", "mine:found", str(path), "-p", "2"]
+    done = subprocess.run([*call, *given], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert rows(tmp_path / "out")[0]["title_length"] == 7
 
 
 def test_pages_of_a_users_function(module: str, tmp_path: Path) -> None:

@@ -110,6 +110,9 @@ def test_keys_are_in_no_command(launch: Launch) -> None:
         ["--jobconf=fs.s3a.secret.key=hush"],
         ["-D", "fs.s3a.bucket.b.access.key=hush"],
         ["--cmdenv=MY_password=hush"],
+        ["-Dfs.azure.account.key.a.dfs.core.windows.net=hush"],
+        ["--conf=spark.x.apikey=hush"],
+        ["--cmdenv=http_proxy=http://me:hush@proxy/?a=http://you:hush@b/"],
     ],
 )
 def test_secrets_among_the_options_are_not_shown(words: list[str], launch: Launch) -> None:

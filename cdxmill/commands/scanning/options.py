@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import sys
 from codecs import BOM_UTF8
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from cdxmill.commands.own_function import imported
 from cdxmill.commands.per_archive.task import OutputOptions
 from cdxmill.commands.scanning.rows import check_format
 from cdxmill.errors import InputError, UsageError
@@ -133,11 +133,8 @@ def _user_step(name: str, of_page: bool, files: list[bytes]) -> UserStep:
     module_name, colon, function_name = name.partition(":")
     if not (colon and module_name and function_name):
         raise UsageError(f"invalid --call {name!r}; expected MODULE:FUNCTION")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)  # never before the libraries: a directory may hold a file named like one
     try:
-        module = importlib.import_module(module_name)
+        module = imported(module_name)
     except Exception as error:  # whatever the user's module raises
         raise UsageError(f"--call {name}: cannot be imported ({type(error).__name__}: {error})") from None
     function = getattr(module, function_name, None)
