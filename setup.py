@@ -45,7 +45,7 @@ JOBS = [
 ]
 SPARK = ["pyspark>=3.5,<5"]
 SERVE = ["pywb==2.10.0"]
-AUDIT = ["cyclonedx-bom==7.5.0", "pip-audit==2.10.1"]  # bin/audit
+AUDIT = ["cyclonedx-bom==7.5.0", "pip-audit==2.10.1", "uv==0.13.9"]  # bin/audit, bin/lock.py
 DOCS = ["mkdocs-material==9.8.1"]  # builds the site from docs/
 TEST = [
     *SCAN,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write hashes.txt and constraints-lowest.txt from setup.py and constraints.txt.
 
-usage: bin/lock.py      needs uv (pip install uv) and the network; run it after each change of constraints.txt or setup.py
+usage: bin/setup-env audit && .venv/bin/python bin/lock.py      after each change of constraints.txt or setup.py; needs the network
 
 hashes.txt has the packages of constraints.txt with the SHA-256 of each of their files; bin/setup-env installs only these
 files. A comment before each package has the extras of setup.py that need it; `cdxmill` needs it without extras.
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,7 +34,8 @@ def compiled(extras: tuple[str, ...], *options: str) -> str:
     with tempfile.TemporaryDirectory() as directory:
         build, out = Path(directory) / "build.in", Path(directory) / "out.txt"
         build.write_text("setuptools>=77\n")  # builds cdxmill itself
-        command = ["uv", "pip", "compile", "-q", "--no-header", "--no-annotate", "-o", str(out), *options]
+        uv = str(Path(sys.executable).with_name("uv"))
+        command = [uv, "pip", "compile", "-q", "--no-header", "--no-annotate", "-o", str(out), *options]
         named = [word for extra in extras for word in ("--extra", extra)]
         subprocess.run([*command, *named, "setup.py", str(build)], cwd=ROOT, check=True)
         return out.read_text()
@@ -42,9 +44,13 @@ def compiled(extras: tuple[str, ...], *options: str) -> str:
 def main() -> int:
     """Write both files."""
     needed: dict[str, list[str]] = defaultdict(list)
-    for extra in (_BASE, *EXTRAS):
-        for name in _NAME.findall(compiled(() if extra == _BASE else (extra,), *_ALL_PYTHONS)):
-            needed[name].append(extra)
+    sets = [(), *((extra,) for extra in EXTRAS)]
+    with ThreadPoolExecutor(4) as pool:
+        for extra, text in zip(
+            (_BASE, *EXTRAS), pool.map(lambda one: compiled(one, *_ALL_PYTHONS), sets), strict=True
+        ):
+            for name in _NAME.findall(text):
+                needed[name].append(extra)
     text = compiled(EXTRAS, *_ALL_PYTHONS, "--generate-hashes")
     text = _NAME.sub(lambda found: f"# {' '.join(needed[found[0]])}\n{found[0]}", text)
     (ROOT / "hashes.txt").write_text(f"# Written by bin/lock.py.\n{text}")

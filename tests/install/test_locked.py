@@ -1,4 +1,7 @@
-"""hashes.txt, from which bin/setup-env installs, and constraints-lowest.txt belong to setup.py and constraints.txt."""
+"""hashes.txt, from which bin/setup-env installs, and constraints-lowest.txt belong to setup.py and constraints.txt.
+
+If a test fails after a change of these: bin/setup-env audit && .venv/bin/python bin/lock.py.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,6 @@ def test_each_package_of_the_constraints_has_hashes() -> None:
 
 
 def test_the_hashes_have_what_setup_py_requires() -> None:
-    """Run bin/lock.py after a change of setup.py."""
     packages = hashed()
     for extra, requirement in required():
         package = packages[canonicalize_name(requirement.name)]
