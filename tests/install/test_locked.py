@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator
-from importlib.metadata import requires
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,8 +41,9 @@ def pinned(file: str) -> dict[str, str]:
 
 
 def required() -> Iterator[tuple[str, Requirement]]:
-    """The requirements of setup.py, each with its extra, or `cdxmill`."""
-    for text in requires("cdxmill") or ():
+    """The requirements of setup.py, each with its extra, or `cdxmill`. An .egg-info may be that of an earlier build."""
+    installed = next(one for one in distributions(name="cdxmill") if one.read_text("METADATA"))
+    for text in installed.requires or ():
         extra = re.search(r"""extra == ["'](\w+)["']""", text)
         yield extra[1] if extra else "cdxmill", Requirement(text)
 
