@@ -20,7 +20,7 @@ from cdxmill.stages.counting.wat_records import is_wat, links_of, server_values
 from cdxmill.stages.pages.decode_text import markup_of
 from cdxmill.stages.pages.is_page import is_binary, is_page, may_be_page
 from cdxmill.stages.pages.parse_page import CUT, MAX_HTML, Page
-from cdxmill.stages.pages.web_urls import LinkBase, host_of, may_lead_away
+from cdxmill.stages.pages.web_urls import LinkBase, host_of, outward
 from cdxmill.stages.records.decode_payload import PayloadError, decode_body
 from cdxmill.stages.records.parse_header import REPAIR
 from cdxmill.stages.records.record_parts import http_head_of, payload_start, payload_type
@@ -41,8 +41,10 @@ def add_links(url: str, base: LinkBase, hrefs: list[str | None], tally: Tally) -
     source = _node(host_of(url))
     if not source:
         return
-    if _node(host_of(base.url)) == source:  # all other links are within the host, and most links are
-        hrefs = [href for href in hrefs if href and may_lead_away(href)]
+    if (
+        base.url == url or _node(host_of(base.url)) == source
+    ):  # all other links are within the host, and most links are
+        hrefs = outward(hrefs)
     for host, count in collections.Counter(map(host_of, base.absolute(hrefs))).items():
         target = _node(host)
         if target and target != source:

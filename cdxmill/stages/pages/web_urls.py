@@ -38,47 +38,53 @@ class LinkBase:
 
     def __init__(self, url: str, href: str | None = None) -> None:
         """`url` is that of the page, `href` that of its base element. Raises ImportError if ada is missing."""
+        import ada_url  # noqa: F401 - now, and not at the first link that needs it
+
         found = _PLAIN.fullmatch(url)
         is_plain = found is not None and found.lastindex == _WHOLE
         self.url = url if is_plain else _joined(_NOWHERE, url) or _NOWHERE
         if href:
             other = _joined(self.url, href)
             self.url = self.url if other.startswith(("data:", "javascript:")) else other or self.url
-        directory = "".join(self.url.partition("?")[0].rpartition("/")[:2]) or self.url
-        self._known = (_remembered if len(directory) <= _LONGEST else _Known)(directory)
+        self._known: _Known | None = None
 
     def absolute(self, hrefs: list[str | None]) -> list[str]:
         """Absolute http and https URLs, without fragments, in the order of the page.
 
         Others are skipped. So are those that are only a fragment, or empty: they lead to the page itself.
         """
-        known = self._known
-        if known.is_web and native.plain_links is not None:
-            return native.plain_links(hrefs, known.directory, known.root, self._link)
+        url = self.url
+        if native.plain_links is not None and len(url) <= _LONGEST and url.startswith(_HTTP):
+            root, end = url.index("/", 8) + 1, url.find("?")
+            directory = url[: url.rindex("/", 0, end if end > 0 else len(url)) + 1]
+            return native.plain_links(hrefs, directory.encode(), root, self._link)
         return [link for href in hrefs if href and href[0] != "#" and (link := self._link(href))]
 
     def _link(self, href: str) -> str:
-        link = self._known[href]
+        known = self._known
+        if known is None:
+            directory = "".join(self.url.partition("?")[0].rpartition("/")[:2]) or self.url
+            known = self._known = (_remembered if len(directory) <= _LONGEST else _Known)(directory)
+        link = known[href]
         return _web(self.url, href) if link is None else link
 
 
-def may_lead_away(href: str) -> bool:
-    """Whether an href may lead to another host than its base. Tabs and line ends within it are removed."""
-    return ":" in href or "//" in href or "\\" in href or not href.isprintable()
+def outward(hrefs: list[str | None]) -> list[str | None]:
+    """The hrefs that may lead to another host than their base. Tabs and line ends within one are removed."""
+    return [
+        href
+        for href in hrefs
+        if href and ("//" in href or ":" in href or "\\" in href or not href.isprintable())
+    ]
 
 
 class _Known(dict[str, str | None]):
     """Links from the pages of a directory: href -> URL, "" if it is skipped, None if it depends on the page."""
 
     def __init__(self, directory: str) -> None:
-        import ada_url  # noqa: F401 - now, and not at the first link that needs it
-
         super().__init__()
-        self._directory, self.directory = directory, directory.encode()
-        self.is_web = directory.startswith(_HTTP) and len(directory) <= _LONGEST
-        origin, *names = directory.split("/", 3)
-        self._origin = "/".join([origin, *names[:2]])
-        self.root = len(self._origin) + 1
+        self._is_web = directory.startswith(_HTTP)
+        self._origin = "/".join(directory.split("/", 3)[:3])
         self._parents = [directory]
 
     def __missing__(self, href: str) -> str | None:
@@ -91,9 +97,9 @@ class _Known(dict[str, str | None]):
 
     def _link(self, href: str) -> str | None:
         before = href.partition("#")[0]
-        plain = _PLAIN.fullmatch(before) if self.is_web else None
+        plain = _PLAIN.fullmatch(before) if self._is_web else None
         if plain is None:
-            return None if _depends_on_page(href) else _web(self._directory, href)
+            return None if _depends_on_page(href) else _web(self._parents[0], href)
         if plain.lastindex == 1:
             return self._origin + before
         return (
@@ -102,7 +108,7 @@ class _Known(dict[str, str | None]):
 
     def _parent(self, steps: int) -> str:
         """The directory `steps` above; the root if there are fewer."""
-        while len(self._parents) <= steps and len(self._parents[-1]) > self.root:
+        while len(self._parents) <= steps and len(self._parents[-1]) > len(self._origin) + 1:
             self._parents.append(self._parents[-1][: self._parents[-1].rindex("/", 0, -1) + 1])
         return self._parents[min(steps, len(self._parents) - 1)]
 
