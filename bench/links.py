@@ -1,100 +1,56 @@
-"""How often links and hosts are those that two other implementations of the standards find.
+"""How often links and hosts are those of pywhatwgurl, the URL Standard in Python alone: the table of docs/scan-quality.md.
 
-    python -m bench.links ARCHIVE...      prints a table
+python -m bench.links ARCHIVE...          needs: pip install pywhatwgurl
 
-The HTML is parsed by html5lib, URLs by pywhatwgurl, both in Python alone: pip install html5lib pywhatwgurl
+The elements of pages are those that html5lib finds.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from cdxmill.capture import Record
-from cdxmill.stages.counting.counters import BadRecord, NotWanted, html_of
-from cdxmill.stages.pages.parse_page import Page
+from bench.pages import LARGEST, by_html5lib, records_of, scanned
 from cdxmill.stages.pages.web_urls import LinkBase, host_of
-from cdxmill.stages.records.read_records import read_records
-from cdxmill.storage.location import locate
 
 CASES = Path(__file__).parents[1] / "tests/stages/pages/web_url_cases.json"
-XHTML = "{http://www.w3.org/1999/xhtml}"
-LARGEST = 1 << 20
-"""Bytes of the largest page: html5lib takes a second for it."""
+NOWHERE = "about:blank"
 
 
-def other_link(base: str, href: str) -> str:
-    """The link that pywhatwgurl finds; "" if cdxmill has none either, because it leads to the page or is not http."""
+def other_links(base: str, hrefs: list[str | None]) -> list[str]:
+    """The links that pywhatwgurl finds, but for those that lead to the page itself."""
     from pywhatwgurl import URL  # type: ignore[import-not-found, unused-ignore]
 
-    if href.strip("".join(map(chr, range(33))))[:1] in ("", "#"):
-        return ""
-    try:
-        link = str(URL(href, base).href).partition("#")[0]
-    except Exception:  # it has several kinds of errors
-        return ""
-    return link if link.startswith(("http://", "https://")) else ""
-
-
-def other_links(url: str, html: bytes) -> list[str]:
-    """The links of a page in UTF-8 that html5lib and pywhatwgurl find."""
-    import html5lib  # type: ignore[import-not-found, import-untyped, unused-ignore]
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        tree: Any = html5lib.parse(html, transport_encoding="utf-8")
-    bases = [node.get("href") for node in tree.iter(f"{XHTML}base") if node.get("href") is not None]
-    base = (other_link(url, bases[0]) if bases else "") or url
-    hrefs = [
-        node.get("href")
-        for node in tree.iter()
-        if node.tag in (f"{XHTML}a", f"{XHTML}area") and node.get("href")
-    ]
-    return [link for href in hrefs if (link := other_link(base, href))]
-
-
-def pages(archives: list[str]) -> Iterator[tuple[str, bytes, bytes | None]]:
-    """URL, body and Content-Type of each page."""
-    for archive in archives:
-        with locate(archive).open_ranges() as read_at:
-            for item in read_records(read_at):
-                if isinstance(item, Record):
-                    try:
-                        html = html_of(item)
-                    except (BadRecord, NotWanted):
-                        continue
-                    url = item.headers.get(b"warc-target-uri", b"").strip(b"<>").decode("utf-8", "replace")
-                    if len(html.data) <= LARGEST:
-                        yield url, html.data, html.content_type
+    links = []
+    for href in hrefs:
+        try:
+            link = str(URL(href or "", base).href).partition("#")[0]
+        except Exception:  # it has several kinds of errors
+            continue
+        is_elsewhere = (href or "").strip("".join(map(chr, range(33))))[:1] not in ("", "#")
+        if is_elsewhere and link.startswith(("http://", "https://")):
+            links.append(link)
+    return links
 
 
 def main() -> None:
-    cases = json.loads(CASES.read_text())
-    joins = [(base, href) for href, base, _ in cases["joins"]]
-    same = sum(
-        LinkBase(base).absolute([href]) == list(filter(None, [other_link(base or "about:blank", href)]))
-        for base, href in joins
-    )
-    print(f"joins: {same} of {len(joins)}")
-    count = equal = links = found = 0
-    for url, data, content_type in pages(sys.argv[1:]):
-        page = Page(url, data, content_type)
-        ours, others = page.links, other_links(url, page.html)
-        hosts = list(map(host_of, ours)) == list(map(host_of, others))
-        count, equal, links, found = count + 1, equal + (ours == others), links + len(others), found + hosts
-        if ours != others:
-            print(
-                url,
-                *[one for one in zip(ours, others, strict=False) if one[0] != one[1]][:1],
-                len(ours),
-                len(others),
-                file=sys.stderr,
-            )
-    print(f"pages: {equal} of {count} have the same links, {found} the same hosts; {links} links")
+    cases = json.loads(CASES.read_text())["joins"]
+    same = [
+        LinkBase(base).absolute([href]) == other_links(base or NOWHERE, [href]) for href, base, _ in cases
+    ]
+    print(f"cases of the standard: {sum(same)} of {len(same)} have the same link")
+    count = links = hosts = 0
+    for record in map(scanned, records_of(list(map(Path, sys.argv[1:])))):
+        page = record and record.page
+        if not page or len(page.html) > LARGEST:
+            continue
+        node = page.tree.css_first("base[href]")
+        base = (other_links(page.url, [node.attrs.get("href")]) if node else []) or [page.url]
+        others = other_links(base[0], by_html5lib(page.html, "utf-8").hrefs)
+        count, links = count + 1, links + (page.links == others)
+        hosts += list(map(host_of, page.links)) == list(map(host_of, others))
+    print(f"pages: {links} of {count} have the same links, {hosts} the same hosts of links")
 
 
 if __name__ == "__main__":
