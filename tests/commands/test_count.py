@@ -158,22 +158,6 @@ def test_what_cannot_be_read_is_reported_and_the_rest_is_counted(
     assert rows(out) == {"be": 5, "else": 1, "not": 2, "or": 3, "to": 4}
 
 
-def test_a_page_of_which_a_part_is_missing_is_counted_and_noted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
-    link = b"<a href=http://b.org/>"
-    large = link + b"." * (32 << 20) + link
-    for number, body in enumerate((gzip.compress(link + b"</a>")[:-9], gzip.compress(large, 1))):
-        archive = tmp_path / f"{number}.warc.gz"
-        archive.write_bytes(INFO + record("response", head + body))
-        for what, item in (("links", b"com.example org.b"), ("tags", b"a")):
-            assert main(["count", what, "-o", str(tmp_path / f"{what}{number}"), str(archive)]) == 0
-            assert (tmp_path / f"{what}{number}").read_bytes() == item + b"\t1\n"
-            reason = ("the payload is truncated", "the page is larger than 32 MiB")[number]
-            assert f"{archive}@{len(INFO)}: note: {reason}" in capsys.readouterr().err
-
-
 def test_if_everything_fails_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.warc.gz").write_bytes(b"no archive")
     assert main(["count", "words", "-o", str(tmp_path / "out"), str(tmp_path / "bad.warc.gz")]) == 1

@@ -149,8 +149,12 @@ def _general_reader(counter: Counter, counted: Counted) -> ReadCommon[Record | C
 
 def _count(record: Record, archive: Archive, counter: Counter, tally: Tally, counted: Counted) -> None:
     try:
-        notes = counter.add(_whole(record, archive, counted), tally)
+        whole = _whole(record, archive)
+        notes = counter.add(whole, tally)
         counted.counted += 1
+        if counter.needs_all and len(whole.block) < record.size:
+            reason = f"the record has {record.size} bytes; only the first {MAX_CONTENT >> 20} MiB are counted"
+            counted.findings.add(Damage(record.offset, reason))
         for text in notes or ():
             counted.findings.add(Note(record.offset, text))
     except NotWanted as reason:
@@ -162,8 +166,8 @@ def _count(record: Record, archive: Archive, counter: Counter, tally: Tally, cou
         counted.findings.add(Damage(record.offset, blame_record(error), HINT))
 
 
-def _whole(record: Record, archive: Archive, counted: Counted) -> Record:
-    """The record with its whole block, which readers cut. Of a very large one, the rest is reported."""
+def _whole(record: Record, archive: Archive) -> Record:
+    """The record with its whole block, which readers cut; the first MAX_CONTENT of a very large one."""
     if len(record.block) == record.size:
         return record
     try:
@@ -176,9 +180,6 @@ def _whole(record: Record, archive: Archive, counted: Counted) -> Record:
                 break
     except NoRecord as error:
         raise BadRecord(str(error)) from None
-    if len(block) < record.size:
-        reason = f"the record has {record.size} bytes; only the first {MAX_CONTENT >> 20} MiB are counted"
-        counted.findings.add(Damage(record.offset, reason))
-        del block[MAX_CONTENT:]
+    del block[MAX_CONTENT:]
     headers, _, _ = parse_header(parts.header)
     return record._replace(headers=headers, block=block)

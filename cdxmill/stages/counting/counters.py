@@ -86,13 +86,15 @@ class Counter(NamedTuple):
     """How records are counted. `add` adds the items of a record to a tally, and may return notes. It raises BadRecord, NotWanted.
 
     Records of the types in `others` have nothing to count. `needs` says which archives have something. `compiled` is the
-    name of the compiled function that counts common records.
+    name of the compiled function that counts common records. `needs_all`: what a very large record has beyond MAX_CONTENT is
+    missing in the counts, and is reported. Pages have a limit of their own.
     """
 
     add: Callable[[Record, Tally], list[str] | None]
     others: frozenset[bytes]
     needs: str
     compiled: str = ""
+    needs_all: bool = False
 
 
 def _media(headers: Headers) -> bytes:
@@ -199,6 +201,7 @@ COUNTERS: Mapping[str, Counter] = {
         frozenset((b"request", b"response", b"metadata", b"warcinfo")),
         "WET files",
         compiled="words",
+        needs_all=True,
     ),
     "links": Counter(
         count_links,
