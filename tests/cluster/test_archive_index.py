@@ -203,6 +203,9 @@ def test_get_from_a_remote_cluster_follows_urls_but_not_local_paths(
             "leads there, and it is a local path, and the cluster is remote; if you trust it"
             in done.stderr.decode()
         )
+        assert f"use --archives {server.url}/C/{NAME}" in done.stderr.decode()
+        trusted = ("--archives", f"{server.url}/C/{NAME}")
+        assert run_cdxmill("get", f"{server.url}/C", "http://www.iana.org/", *trusted).returncode == 0
         server.add(f"/C/{NAME}", f"w.warc.gz\t/etc/passwd\t{server.url}/w.warc.gz\n".encode())
         done = run_cdxmill("get", f"{server.url}/C", "http://www.iana.org/")
         assert (done.returncode, done.stderr) == (0, b"")
