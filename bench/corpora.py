@@ -39,7 +39,7 @@ def warc_sets(pages: int) -> list[Corpus]:
     return [
         Corpus("web", {f"web-{n}.warc.gz": WarcRecipe(11 + n, pages) for n in range(2)}),
         Corpus("web-large", {"web-large-0.warc.gz": large}),
-        Corpus("web-links", {"web-links-0.warc.gz": WarcRecipe(31, max(1, pages // 4), 9_000, links=70)}),
+        Corpus("web-links", {"web-links-0.warc.gz": WarcRecipe(31, pages, 9_000, links=70)}),
         Corpus("web-plain", {"web-plain-0.warc.gz": WarcRecipe(11, pages, payload_digests=False)}),
     ]
 

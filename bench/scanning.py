@@ -29,7 +29,6 @@ INPUTS = {
     "web-links": "pages with many links",
     "web-large": "large pages",
 }
-_RECORDS = {"web": 24_000, "web-links": 12_000, "web-large": 6_000}
 _SMALL = 6_000
 _SOUP_RECORDS = 9_000
 """Records of the archive that BeautifulSoup reads. A whole one takes it minutes."""
@@ -67,13 +66,8 @@ def _pages(quick: bool) -> Section:
     return Section("scan", title, facts_of(file), 1, [file], [_everything(OURS, [file]), *scripts])
 
 
-def _some(corpus: str, quick: bool) -> Path:
-    """The start of an archive: about as many bytes of each corpus."""
-    return first_records(ensure(corpus, quick)[0], _RECORDS[corpus])
-
-
 def _links(corpus: str, quick: bool) -> Section:
-    file, where = _some(corpus, quick), ("--where", "type=response and mime=text/html", "--extract")
+    file, where = ensure(corpus, quick)[0], ("--where", "type=response and mime=text/html", "--extract")
     tools = [
         _scan(OURS, [file], *where, "url,title,links"),
         _script(LINKS, "links", file),
