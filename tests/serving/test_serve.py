@@ -163,7 +163,7 @@ def serve_beside(served: Path, directory: Path) -> subprocess.CompletedProcess[s
 
 def test_without_pywb_serve_says_what_to_install(served: Path, tmp_path: Path) -> None:
     done = serve_beside(served, tmp_path)
-    message = "cdxmill: pywb is not installed (no command wayback); pip install './cdxmill[serve]', with a checkout in ./cdxmill\n"
+    message = "cdxmill: pywb is not installed with cdxmill (no command wayback); pip install './cdxmill[serve]', with a checkout in ./cdxmill\n"
     assert (done.returncode, done.stderr) == (2, message)
 
 

@@ -32,7 +32,7 @@ CONFIG = "config.yaml"
 _RESOLVER = "!!python/object/apply:cdxmill.commands.clusters.pywb_reads.resolver"
 _LOADERS = '!!python/name:pywb.utils.loaders.BlockLoader ""'
 """YAML tags, which pywb's own reader of config.yaml understands."""
-_INSTALL = f"pywb is not installed (no command wayback); {install_extra('serve')}"
+_INSTALL = f"pywb is not installed with cdxmill (no command wayback); {install_extra('serve')}"
 _SPECIAL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 """What JSON does not escape, and YAML must."""
 _NO_TEXT = re.compile("[\ud800-\udfff]")
