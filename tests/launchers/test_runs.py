@@ -115,7 +115,7 @@ def pretender(tmp_path: Path) -> Path:
     python = tmp_path / "venv/bin/python"
     python.parent.mkdir(parents=True)
     python.write_text(
-        f'#!/bin/bash\n[[ "$1" == -[cW] ]] && exec {shlex.quote(sys.executable)} "$@"\neval "$JOB"\n'
+        f'#!/bin/bash\n[[ "$1" == -[cWP] ]] && exec {shlex.quote(sys.executable)} "$@"\neval "$JOB"\n'
     )
     python.chmod(0o755)
     return tmp_path / "venv"
