@@ -165,6 +165,7 @@ def _task(files: ClusterFiles, claims: Claims, name: str) -> ShardFiles:
         index.shards.get(name, ShardLines(0, 0, 0)),
         index.numbered or manifest is not None,
         manifest.numlines if manifest is not None else None,
+        manifest.compressor.section_lines if manifest is not None else 0,
         manifest is not None,
     )
 

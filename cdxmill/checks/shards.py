@@ -37,6 +37,7 @@ class ShardFiles(NamedTuple):
     lines: ShardLines
     numbered: bool
     block_lines: int | None
+    section_lines: int
     exact: bool
 
 
@@ -59,7 +60,7 @@ def _read_shard(task: ShardFiles) -> ReadShard:
         part, findings = _read_part(task)
         lengths = _lengths(index) or _lengths(part or b"")
         with task.place.open_ranges() as read_at:
-            report = check_shard(counted(read_at), task.name, lengths, task.block_lines)
+            report = check_shard(counted(read_at), task.name, lengths, task.block_lines, task.section_lines)
     except InputError as error:
         return ReadShard(
             task, CheckedShard([Fault(None, error.reason)]), [Failure(error.path, None, error.reason)]

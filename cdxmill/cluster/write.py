@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from cdxmill.cluster.split_files import SPLITS, stored_splits, write_splits
 from cdxmill.errors import InputError
+from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import (
     Manifest,
     ShardEntry,
@@ -34,7 +35,6 @@ from cdxmill.formats.clusters.zipnum import (
     LOCATIONS,
     MANIFEST,
     SUMMARY,
-    Compressor,
     format_location,
     parse_locations,
     part_name,

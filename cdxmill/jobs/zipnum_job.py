@@ -22,7 +22,7 @@ from cdxmill.commands.clusters.zipnum import (
     zipnum_options,
 )
 from cdxmill.errors import UsageError
-from cdxmill.formats.clusters.zipnum import Compressor
+from cdxmill.formats.clusters.compressor import checked_compressor
 from cdxmill.inputs.cdx_files import Inventory, cdx_files_of, read_pieces
 from cdxmill.jobs.launcher.hadoop_inputs import bytes_per_mapper, cdx_inputs, group_inputs
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep
@@ -158,7 +158,7 @@ class ZipNumClusterJob(StreamJob[ZipnumJobOptions]):
     def run_reducer(self, step_num: int = 0) -> None:
         """Write the shards whose chunks are on standard input."""
         run, given = self.reducer_run(), self.options
-        compressor = Compressor(given.compressor, given.level)
+        compressor = checked_compressor(given.compressor, given.level, given.section_lines)
         options = ShardTaskOptions(given.zipnum_dir, given.numlines, compressor)
         for number, records in read_lines(run.input):
             write_one_shard(options, number, records, run)

@@ -69,9 +69,22 @@ class ClusterOptions(Running):
     seed: int = SEED
     numlines: int = option("--numlines", "Lines per block.", default=3000, min=1)
     compressor: str = option(
-        "--compressor", "Library that compresses the blocks: libdeflate or zlib.", default="libdeflate"
+        "--compressor", "Library that compresses the blocks: zlib-ng, zlib or libdeflate.", default="zlib-ng"
     )
-    level: int = option("--level", "Compression level. zlib: 9 at most.", default=6, min=1, max=12)
+    level: int | None = option(
+        "--level",
+        "Compression level, 1 to 9; libdeflate: to 12. Default: 5; zlib and libdeflate: 6.",
+        default=None,
+        min=1,
+        max=12,
+    )
+    section_lines: int | None = option(
+        "--section-lines N",
+        "Lines of a section. A lookup decompresses sections, not whole blocks. 0: no sections, as with libdeflate."
+        " Default: 500.",
+        default=None,
+        min=0,
+    )
     location: str | None = option(
         "--location BASE",
         "Directory or URL of the shards to write to cluster.loc. Default: the absolute path of CLUSTER.",

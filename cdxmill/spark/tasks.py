@@ -21,8 +21,8 @@ from typing import NamedTuple
 from cdxmill.cluster.write import write_shard_files
 from cdxmill.commands.per_archive.index import IndexedArchive, IndexTask, index_one
 from cdxmill.errors import StoppedError
+from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
-from cdxmill.formats.clusters.zipnum import Compressor
 from cdxmill.inputs.cdx_files import CdxSource
 from cdxmill.running.failures import Failure
 from cdxmill.running.resume import WORK

@@ -156,8 +156,8 @@ def inflate_start(window: Window, offset: int, size: int) -> bytes:
 
 
 def _inflate(window: Window, offset: int) -> Generator[bytes, None, int]:
-    library, library_error = _library()
     pos = offset + _skip_header(window, offset)
+    library, library_error = _library()
     inflater = library.decompressobj(wbits=-zlib.MAX_WBITS)
     crc, size, data = 0, 0, b""
     while not inflater.eof:
@@ -175,6 +175,12 @@ def _inflate(window: Window, offset: int) -> Generator[bytes, None, int]:
         if piece:
             yield piece
     return _check_trailer(window, pos - len(inflater.unused_data), crc, size)
+
+
+def raw_inflater() -> tuple[Any, Any]:
+    """A decompressor of deflate data without a header, and its error."""
+    library, library_error = _library()
+    return library.decompressobj(wbits=-zlib.MAX_WBITS), library_error
 
 
 def _library() -> tuple[Any, Any]:

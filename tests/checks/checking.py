@@ -7,6 +7,7 @@ from pathlib import Path
 from cdxmill.commands.clusters.verify import verify
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import CdxmillError
+from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.options.clusters import Verifying
 from cdxmill.running.failures import Failures
 
@@ -55,7 +56,9 @@ def make(directory: Path) -> Path:
     build_cluster(
         list(map(str, paths)),
         directory / "C",
-        ZipnumOptions(shards=SHARDS, block_lines=NUMLINES, quiet=True),
+        ZipnumOptions(
+            shards=SHARDS, block_lines=NUMLINES, compressor=Compressor("zlib-ng", 5, 10), quiet=True
+        ),
         Failures(),
     )
     located = b"".join(

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cdxmill.formats.clusters.compressor import LEVELS, Compressor
 from cdxmill.formats.clusters.manifest import (
     FORMAT_VERSION,
     Manifest,
@@ -21,14 +22,20 @@ from cdxmill.formats.clusters.manifest import (
     parse_manifest,
 )
 from cdxmill.formats.clusters.split_points import format_text
-from cdxmill.formats.clusters.zipnum import LIBRARIES, Compressor, shard_name
+from cdxmill.formats.clusters.zipnum import shard_name
 
 counts = st.integers(0, 2**53)
 digests = st.binary(max_size=9).map(lambda data: hashlib.sha256(data).hexdigest())
 entries = st.lists(st.tuples(counts, counts, counts, digests), min_size=1, max_size=9).map(
     lambda rows: tuple(ShardEntry(shard_name(number), *row) for number, row in enumerate(rows))
 )
-compressors = st.builds(UsedCompressor, st.sampled_from(LIBRARIES), st.text(max_size=20), st.integers(1, 12))
+compressors = st.builds(
+    UsedCompressor,
+    st.sampled_from(list(LEVELS)),
+    st.text(max_size=20),
+    st.integers(1, 9),
+    st.integers(0, 3000),
+)
 manifests = st.builds(Manifest, entries, st.integers(1, 10_000), compressors, digests)
 points = st.lists(st.binary(min_size=1).filter(lambda point: b"\n" not in point), unique=True).map(sorted)
 
@@ -50,7 +57,7 @@ def test_a_new_manifest_records_compressor_and_split_points(
     manifest = make_manifest(shards, splits, Compressor("zlib", 9), lines)
     assert (manifest.shards, manifest.numlines) == (shards, lines)
     assert manifest.splits_sha256 == hashlib.sha256(format_text(splits)).hexdigest()
-    assert manifest.compressor == ("zlib", Compressor("zlib").version(), 9)
+    assert manifest.compressor == ("zlib", Compressor("zlib").version(), 9, 0)
 
 
 @given(manifests, st.data())

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.formats.clusters.zipnum import LIBRARIES, Compressor
+from cdxmill.formats.clusters.compressor import LEVELS, Compressor
 
 compressors = st.builds(Compressor, st.just("libdeflate"), st.integers(1, 12)) | st.builds(
     Compressor, st.just("zlib"), st.integers(1, 9)
@@ -34,13 +34,13 @@ def test_equal_data_give_equal_bytes_without_name_and_time(compressor: Compresso
     assert block[4:8] == bytes(4)
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", LEVELS)
 def test_blocks_one_behind_the_other_are_one_gzip_file(library: str) -> None:
     pack = Compressor(library).compress
     assert gzip.decompress(pack(b"a\n") + pack(b"") + pack(b"b\n" * 10_000)) == b"a\n" + b"b\n" * 10_000
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", LEVELS)
 def test_a_higher_level_packs_better(library: str) -> None:
     data = b"".join(b"com,example)/%d 2020 {}\n" % (number * number) for number in range(3000))
     assert len(Compressor(library, 9).compress(data)) < len(Compressor(library, 1).compress(data))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.jobs.launcher.node_archive import DEFLATE, URLLIB3, pack_archive
+from cdxmill.jobs.launcher.node_archive import DEFLATE, URLLIB3, ZLIB_NG, pack_archive
 
 from .archives import Indexed, index_all, index_s3
 from .job_runs import Ended, Jobs
@@ -97,7 +97,7 @@ def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
 @pytest.fixture(scope="session")
 def jobs(hadoop: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Jobs:
     """Starts jobs; what travels with them is fetched first, for the cluster's network is closed."""
-    pack_archive(tmp_path_factory.mktemp("archive"), [DEFLATE, URLLIB3])
+    pack_archive(tmp_path_factory.mktemp("archive"), [ZLIB_NG, DEFLATE, URLLIB3])
     return Jobs(hadoop)
 
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import pytest
 
+from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import ShardEntry, format_manifest, make_manifest
-from cdxmill.formats.clusters.zipnum import Compressor
 from tests.conftest import RunCdxmill
 from tests.jobs import conftest as jobs_here
 from tests.jobs.conftest import HardInputs, page_line

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cdxmill.formats.clusters.zipnum import Compressor
+from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.jobs.nodes.task_context import parse_failure
 from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.line_chunks import format_record, read_records
@@ -122,11 +122,11 @@ def packed_nodes() -> Path:
 
 @cache  # keeps the object: a forked process forgets what is registered for its exit, and would delete the directory
 def _packed_nodes() -> tempfile.TemporaryDirectory[str]:
-    from cdxmill.jobs.launcher.node_archive import DEFLATE, URLLIB3, pack_archive
+    from cdxmill.jobs.launcher.node_archive import DEFLATE, URLLIB3, ZLIB_NG, pack_archive
 
     directory = tempfile.TemporaryDirectory(prefix="cdxmill-nodes-")
     atexit.register(directory.cleanup)
-    with zipfile.ZipFile(pack_archive(Path(directory.name), [DEFLATE, URLLIB3])) as archive:
+    with zipfile.ZipFile(pack_archive(Path(directory.name), [ZLIB_NG, DEFLATE, URLLIB3])) as archive:
         archive.extractall(directory.name)
     return directory
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.formats.clusters.zipnum import Compressor
+from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.jobs.nodes.run_task import SPLITS
 from cdxmill.jobs.nodes.sample import parse_failures, parse_points
 from cdxmill.jobs.nodes.zipnum import ReducerReport

@@ -18,7 +18,7 @@ from cdxmill.cluster import output
 from cdxmill.commands.clusters import zipnum
 from cdxmill.commands.clusters.zipnum import ClusterSummary, ZipnumOptions, build_cluster
 from cdxmill.errors import InputError, StoppedError, UsageError
-from cdxmill.formats.clusters.zipnum import Compressor
+from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.inputs.cdx_files import take_inventory
 from cdxmill.running import progress
 from cdxmill.running.failures import Failures

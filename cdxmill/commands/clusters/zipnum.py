@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -28,8 +28,9 @@ from cdxmill.cluster.write import (
     write_shard_of,
 )
 from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.formats.clusters.compressor import BLOCKS, Compressor, checked_compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
-from cdxmill.formats.clusters.zipnum import BLOCK_LINES, Compressor, checked_compressor
+from cdxmill.formats.clusters.zipnum import BLOCK_LINES
 from cdxmill.formats.lines.cdx_lines import FIELDS
 from cdxmill.inputs.cdx_files import Inventory, check_formats, have_changed, take_inventory
 from cdxmill.inputs.shared_names import two_archives
@@ -65,7 +66,7 @@ class ZipnumOptions:
     shards: int = 0
     points: tuple[bytes, ...] | None = None
     block_lines: int = BLOCK_LINES
-    compressor: Compressor = field(default_factory=Compressor)
+    compressor: Compressor = BLOCKS
     convert: bool = False
     seed: int = 0
     processes: int = 1
@@ -89,9 +90,9 @@ class ZipnumOptions:
 def zipnum_options(asked: ClusterOptions, convert: bool = False) -> ZipnumOptions:
     """How a cluster is built, with the split points of `splits`. Raises UsageError."""
     try:
-        compressor = checked_compressor(asked.compressor, asked.level)
+        compressor = checked_compressor(asked.compressor, asked.level, asked.section_lines)
     except ValueError as error:
-        raise UsageError(f"--compressor, --level: {error}") from None
+        raise UsageError(f"--compressor, --level, --section-lines: {error}") from None
     points = None if asked.splits is None else tuple(read_splits(os.fspath(asked.splits)))
     if points is not None and asked.shards not in (None, len(points) + 1):
         raise UsageError(

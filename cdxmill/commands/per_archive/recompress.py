@@ -24,7 +24,7 @@ from cdxmill.commands.per_archive.task import (
     showing,
 )
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.clusters.zipnum import Compressor
+from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.offset_table import HEADER, row_format
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_bytes

@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from cdxmill.formats.clusters.compressor import LEVELS, Compressor
 from cdxmill.formats.clusters.split_points import format_text
-from cdxmill.formats.clusters.zipnum import LIBRARIES, Compressor, shard_name
+from cdxmill.formats.clusters.zipnum import shard_name
 
 FORMAT_VERSION = 1
 
 _END = "\n}"
-_LEVELS = range(1, 13)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _TOP = {
     "format": int,
@@ -29,7 +29,7 @@ _TOP = {
     "shards": list,
     "sha256": str,
 }
-_COMPRESSOR = {"library": str, "version": str, "level": int}
+_COMPRESSOR = {"library": str, "version": str, "level": int, "section_lines": int}
 _ENTRY = {"name": str, "bytes": int, "lines": int, "blocks": int, "sha256": str}
 
 
@@ -44,11 +44,12 @@ class ShardEntry(NamedTuple):
 
 
 class UsedCompressor(NamedTuple):
-    """The compressor that packed the blocks: library, version and level."""
+    """The compressor that packed the blocks: library, version and level, and the lines of a section."""
 
     library: str
     version: str
     level: int
+    section_lines: int = 0
 
 
 class Manifest(NamedTuple):
@@ -74,7 +75,9 @@ def make_manifest(
     shards: Iterable[ShardEntry], points: Sequence[bytes], compressor: Compressor, block_lines: int
 ) -> Manifest:
     """The manifest of a cluster that was written with `compressor`, `block_lines` lines in a block."""
-    used = UsedCompressor(compressor.library, compressor.version(), compressor.level)
+    used = UsedCompressor(
+        compressor.library, compressor.version(), compressor.level, compressor.section_lines
+    )
     return Manifest(tuple(shards), block_lines, used, splits_digest(points))
 
 
@@ -94,11 +97,18 @@ def format_manifest(manifest: Manifest) -> bytes:
         "blocks": manifest.blocks,
         "numlines": manifest.numlines,
         "splits_sha256": manifest.splits_sha256,
-        "compressor": manifest.compressor._asdict(),
+        "compressor": _compressor_fields(manifest.compressor),
         "shards": [shard._asdict() for shard in manifest.shards],
     }
     text = json.dumps(content, indent=1)
     return f'{text.removesuffix(_END)},\n "sha256": "{_sha256(text)}"{_END}\n'.encode()
+
+
+def _compressor_fields(compressor: UsedCompressor) -> dict[str, Any]:
+    fields = compressor._asdict()
+    if not compressor.section_lines:
+        del fields["section_lines"]
+    return fields
 
 
 def _sha256(text: str) -> str:
@@ -151,9 +161,9 @@ def _manifest_of(content: dict[str, Any]) -> Manifest:
 
 
 def _compressor(fields: dict[str, Any]) -> UsedCompressor:
-    _check_types("compressor", fields, _COMPRESSOR)
+    _check_types("compressor", {"section_lines": 0, **fields}, _COMPRESSOR)
     compressor = UsedCompressor(**fields)
-    if compressor.library not in LIBRARIES or compressor.level not in _LEVELS:
+    if not 1 <= compressor.level <= LEVELS.get(compressor.library, 0) or compressor.section_lines < 0:
         raise ValueError(f"unknown compressor {compressor.library!r}, level {compressor.level}")
     return compressor
 

@@ -1,7 +1,5 @@
 """The files of a ZipNum cluster: blocks, index lines, shard locations, and the path index of its archives.
 
-The same lines give the same bytes only with the same compressor: the same library, version and level.
-
 part-00000          <urlkey> <timestamp> TAB <shard> TAB <offset> TAB <length>
 cluster.idx         the same TAB <number of the line, from 1>
 cluster.loc         <shard> TAB <location> [TAB <location>...]
@@ -13,77 +11,15 @@ A key cannot contain a tab: it is written as the bytes 08 02, and 08 as 08 01, w
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-LIBRARIES = ("libdeflate", "zlib")
-DEFAULT_LEVEL = 6
 BLOCK_LINES = 3000
 """Lines of a full block, in the clusters of all tools."""
 BEYOND = b"\xff" * 8
 """Greater than all keys, which are UTF-8."""
 MAX_BLOCK = 1 << 30
 """Maximum bytes of a block, compressed or not. Readers refuse larger ones."""
-
-
-class Compressor(NamedTuple):
-    """The compression library and its level."""
-
-    library: str = "libdeflate"
-    level: int = DEFAULT_LEVEL
-
-    def version(self) -> str:
-        """The installed version of the library. Raises ValueError if it is not installed."""
-        if self.library == "zlib":
-            return zlib.ZLIB_RUNTIME_VERSION
-        try:
-            import deflate  # not installed on nodes that use zlib
-        except ImportError:
-            raise ValueError("the compressor libdeflate is not installed (pip install deflate)") from None
-        return f"deflate {deflate.__version__}"
-
-    def compress(self, data: bytes | bytearray) -> bytes:
-        """Compress to one gzip member without name and time, so that equal data gives equal bytes.
-
-        >>> zlib.decompress(Compressor("zlib").compress(b"a line"), 31)
-        b'a line'
-        """
-        if self.library == "zlib":
-            packer = zlib.compressobj(self.level, zlib.DEFLATED, zlib.MAX_WBITS | 16)
-            return packer.compress(data) + packer.flush()
-        import deflate
-
-        return bytes(deflate.gzip_compress(data, self.level))
-
-    def decompress(self, data: bytes) -> bytes:
-        """Decompress the result of `compress`.
-
-        >>> Compressor("zlib").decompress(Compressor("zlib").compress(b"a line"))
-        b'a line'
-        """
-        if self.library == "zlib":
-            return zlib.decompress(data, zlib.MAX_WBITS | 16)
-        import deflate
-
-        return bytes(deflate.gzip_decompress(data))
-
-
-def checked_compressor(library: str, level: int) -> Compressor:
-    """The compressor of this library and level. Raises ValueError if there is none or it is not installed.
-
-    >>> checked_compressor("zlib", 9)
-    Compressor(library='zlib', level=9)
-    """
-    if library not in LIBRARIES:
-        raise ValueError(f"invalid compressor {library!r}: expected {' or '.join(LIBRARIES)}")
-    highest = 9 if library == "zlib" else 12
-    if not 1 <= level <= highest:
-        raise ValueError(f"invalid level {level}: {library} has levels 1 to {highest}")
-    compressor = Compressor(library, level)
-    compressor.version()
-    return compressor
-
 
 INDEX, SUMMARY, LOCATIONS, MANIFEST = "cluster.idx", "cluster.summary", "cluster.loc", "cluster.json"
 """Names of the files beside the shards."""

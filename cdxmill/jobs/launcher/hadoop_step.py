@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from cdxmill.errors import UsageError
 from cdxmill.jobs.launcher.hadoop_directory import is_url
 from cdxmill.jobs.launcher.mrjob_parts import RunnerArguments, RunnerLike
-from cdxmill.jobs.launcher.node_archive import DEFLATE, NAME, URLLIB3
+from cdxmill.jobs.launcher.node_archive import DEFLATE, NAME, URLLIB3, ZLIB_NG
 from cdxmill.version import install_extra
 
 RUNNERS = ("hadoop", "emr")
@@ -135,7 +135,9 @@ def keys_file(text: str, directory: Path) -> Path | None:
 def libraries_of(step: HadoopStep) -> list[str]:
     """The libraries of the step's tasks, as pip names them. For the tasks that sample and sort, nodes need to have none."""
     is_bare = step.mapper[0] in ("sample", "chunks")
-    return [URLLIB3] * is_bare + [DEFLATE] * ("libdeflate" in (step.reducer or ()))
+    compressors = {"zlib-ng": ZLIB_NG, "libdeflate": DEFLATE}
+    used = [library for name, library in compressors.items() if name in (step.reducer or ())]
+    return [URLLIB3] * is_bare + used
 
 
 def add_files(runner: RunnerLike, step: HadoopStep, directory: Path) -> None:

@@ -92,7 +92,8 @@ class ClusterOnHadoop:
         splits, partitions = directory / SPLITS, directory / "partitions.seq"
         splits.write_bytes(format_text(self._points))
         partitions.write_bytes(format_partition_file(self._points))
-        packer = ["--compressor", build.compressor.library, "--level", str(build.compressor.level)]
+        library, level, section_lines = build.compressor
+        packer = ["--compressor", library, "--level", str(level), "--section-lines", str(section_lines)]
         shard = ["shard", "--cluster", place, "--numlines", str(build.block_lines), *packer]
         return HadoopStep(
             inputs=inputs,

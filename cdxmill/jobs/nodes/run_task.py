@@ -8,8 +8,9 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.split_points import parse_text
-from cdxmill.formats.clusters.zipnum import BLOCK_LINES, Compressor
+from cdxmill.formats.clusters.zipnum import BLOCK_LINES
 from cdxmill.jobs.nodes import sample, zipnum
 from cdxmill.jobs.nodes.files import read_inputs
 from cdxmill.jobs.nodes.task_context import TaskRun
@@ -35,7 +36,7 @@ def run_task(arguments: list[str]) -> None:
         form = partial(format_record, pack=zipnum.chunk_packer(given.compressor))
         zipnum.send_chunks(read_inputs, points, form, run, given.convert)
     else:
-        compressor = Compressor(given.compressor, given.level)
+        compressor = Compressor(given.compressor, given.level, given.section_lines)
         options = zipnum.ShardTaskOptions(given.cluster, given.numlines, compressor)
         zipnum.write_one_shard(options, run.number, read_records(run.input), run)
     run.output.flush()
@@ -78,4 +79,5 @@ def _parser() -> argparse.ArgumentParser:
     shard.add_argument("--numlines", type=int, default=BLOCK_LINES)
     shard.add_argument("--compressor", required=True)
     shard.add_argument("--level", type=int, required=True)
+    shard.add_argument("--section-lines", type=int, required=True)
     return parser

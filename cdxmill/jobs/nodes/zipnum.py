@@ -15,8 +15,9 @@ from tempfile import TemporaryFile
 from typing import NamedTuple
 
 from cdxmill.errors import StoppedError
+from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
-from cdxmill.formats.clusters.zipnum import Compressor, part_name, shard_name
+from cdxmill.formats.clusters.zipnum import part_name, shard_name
 from cdxmill.jobs.nodes.files import Destination
 from cdxmill.jobs.nodes.task_context import Read, TaskRun, format_failure, parse_failure
 from cdxmill.running.failures import Failure
@@ -101,7 +102,7 @@ def read_reports(directory: Path, shards: int, compressor: Compressor, cluster: 
     if versions != {wanted}:
         raise StoppedError(
             f"{cluster}: shards were compressed by {', '.join(sorted(versions))}, not by {wanted} as on this machine; "
-            f"use --compressor libdeflate, or install the same library on all machines"
+            f"use --compressor zlib-ng, or install the same library on all machines"
         )
     return reports
 

@@ -12,7 +12,7 @@ from itertools import accumulate, chain, compress, islice
 from operator import eq, ne
 from typing import IO, NamedTuple, TypeVar
 
-from cdxmill.formats.clusters.zipnum import Compressor
+from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.lines.cdx_lines import convert_line
 
 Piece = TypeVar("Piece", bytes, "bytes | bytearray")

@@ -17,7 +17,7 @@ from cdxmill.capture import Damage, Headers
 from cdxmill.errors import StoppedError
 from cdxmill.formats.archives.warc_header import HeaderShapes, fields_of
 from cdxmill.formats.archives.zstd_dictionary import dictionary_frame
-from cdxmill.formats.clusters.zipnum import Compressor
+from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.stages.records.parse_header import RecordError, parse_header
 from cdxmill.stages.records.read_contents import HELD, Content
 

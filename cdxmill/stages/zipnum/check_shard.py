@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from operator import lt
 from typing import NamedTuple
 
 from cdxmill.formats.archives.small_member import inflate_next
+from cdxmill.formats.clusters.sections import cut_sections
 from cdxmill.formats.clusters.zipnum import MAX_BLOCK, BlockRef, format_part_line, key_of
+from cdxmill.messages import count
 from cdxmill.stages.window import MemberError, ReadAt, Window, inflate
+from cdxmill.stages.zipnum.sectioned_block import SectionedBlock, read_sectioned
 
 _QUICK_MEMBER, _QUICK_AHEAD = 1 << 20, 64 << 20
 """Compressed bytes read at once: usually, and at most if the index has a longer block there."""
@@ -30,12 +33,13 @@ class Fault(NamedTuple):
 
 
 class CheckedBlock(NamedTuple):
-    """A valid block: its number from 1, its byte range, its lines without line ends."""
+    """A valid block: its number from 1, its byte range, its lines without line ends, where its sections begin in the text."""
 
     number: int
     offset: int
     length: int
     lines: list[bytes]
+    sections: Sequence[int]
 
 
 class CheckedShard(NamedTuple):
@@ -58,15 +62,20 @@ class CheckedShard(NamedTuple):
 
 
 def check_shard(
-    read_at: ReadAt, name: str, lengths: Mapping[int, int], block_lines: int | None = None
+    read_at: ReadAt,
+    name: str,
+    lengths: Mapping[int, int],
+    block_lines: int | None = None,
+    section_lines: int = 0,
 ) -> CheckedShard:
     """Read the shard `name` and check everything that does not need another file.
 
     `lengths` has the length of each block by its offset, as an index has them; they may be wrong. Each block before
-    the last must have `block_lines` lines or, if that is None, as many as the first one.
+    the last must have `block_lines` lines or, if that is None, as many as the first one. With `section_lines`, each has the
+    sections that its compressor makes.
     """
     hashed = _Hashed(read_at)
-    walk = _BlockWalk(name, block_lines)
+    walk = _BlockWalk(name, block_lines, section_lines)
     for found in read_blocks(hashed.read_at, lengths):
         if isinstance(found, Fault):
             walk.faults.append(found)
@@ -83,7 +92,9 @@ def read_blocks(read_at: ReadAt, lengths: Mapping[int, int]) -> Iterator[Checked
     while window.get(pos, 1):
         number += 1
         try:
-            content, end = _block_at(window, pos, lengths.get(pos, 0))
+            content, end, sections = read_sectioned(window, pos) or _block_at(
+                window, pos, lengths.get(pos, 0)
+            )
         except MemberError as error:
             yield Fault(pos, f"block {number}: {error}")
             following = bisect_right(starts, pos)
@@ -95,18 +106,18 @@ def read_blocks(read_at: ReadAt, lengths: Mapping[int, int]) -> Iterator[Checked
         if lines.pop():
             yield Fault(pos, f"block {number}: its last line has no line end")
         elif lines:
-            yield CheckedBlock(number, pos, end - pos, lines)
+            yield CheckedBlock(number, pos, end - pos, lines, sections)
         elif pos or window.get(end, 1):  # a shard without lines is one empty member
             yield Fault(pos, f"block {number}: has no lines")
         pos = end
 
 
-def _block_at(window: Window, pos: int, length: int) -> tuple[bytes, int]:
-    """The content of the block at `pos` and the offset after it. Raises MemberError."""
+def _block_at(window: Window, pos: int, length: int) -> SectionedBlock:
+    """The block at `pos`, which has one section. Raises MemberError."""
     buffer, index = window.at(pos, max(_QUICK_MEMBER, min(length, _QUICK_AHEAD)))
     found = inflate_next(buffer, index, _QUICK_CONTENT)
     if found is not None:
-        return bytes(found[0]), pos + found[1] - index
+        return SectionedBlock(bytes(found[0]), pos + found[1] - index, [0])
     member = inflate(window, pos)
     pieces, size = [], 0
     for piece in member:
@@ -114,7 +125,7 @@ def _block_at(window: Window, pos: int, length: int) -> tuple[bytes, int]:
         size += len(piece)
         if size > MAX_BLOCK:
             raise MemberError(f"it has more than {MAX_BLOCK >> 30} GiB, which readers refuse", pos)
-    return b"".join(pieces), member.end
+    return SectionedBlock(b"".join(pieces), member.end, [0])
 
 
 class _Hashed:
@@ -136,8 +147,9 @@ class _Hashed:
 class _BlockWalk:
     """Takes the blocks of a shard one by one and adds them up."""
 
-    def __init__(self, name: str, block_lines: int | None) -> None:
+    def __init__(self, name: str, block_lines: int | None, section_lines: int) -> None:
         self._name = name.encode()
+        self._section_lines = section_lines
         self._wanted = block_lines
         self._part: list[bytes] = []
         self._lines = self._block_lines = 0
@@ -150,6 +162,8 @@ class _BlockWalk:
         if self._before is not None:
             self._count(self._before)
         self._check_order(block)
+        if self._section_lines:
+            self._check_sections(block)
         if not self._part:
             self._first = block.lines[0]
         ref = BlockRef(key_of(block.lines[0]), self._name, block.offset, block.length)
@@ -175,6 +189,12 @@ class _BlockWalk:
         if not all(map(lt, lines, islice(lines, 1, None))):
             number = next(number for number in range(1, len(lines)) if lines[number - 1] >= lines[number])
             self._report(block, f"line {number + 1} {_disorder(lines[number - 1], lines[number])}")
+
+    def _check_sections(self, block: CheckedBlock) -> None:
+        text = b"".join(line + b"\n" for line in block.lines)
+        wanted = len(cut_sections(text, len(block.lines), self._section_lines))
+        if len(block.sections) != wanted:
+            self._report(block, f"has {count(len(block.sections), 'section')}, expected {wanted}")
 
     def _report(self, block: CheckedBlock, reason: str) -> None:
         self.faults.append(Fault(block.offset, f"block {block.number}: {reason}"))

@@ -14,7 +14,7 @@ from itertools import pairwise
 from cdxmill.formats.clusters.zipnum import BlockRef
 from cdxmill.stages.lines.line_lists import distinct, is_capture_line
 from cdxmill.stages.window import ReadAt
-from cdxmill.stages.zipnum.find_lines import BlockText
+from cdxmill.stages.zipnum.block_text import BlockText
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex, Start
 
 PAGE = 1 << 16
@@ -79,7 +79,7 @@ class TextIndex(SecondaryIndex):
 class SortedText(BlockText):
     """The lines of one block of a sorted text. `read` reads its file."""
 
-    def _inflated(self) -> Iterator[bytes]:
+    def _opened(self, low: bytes, high: bytes) -> Iterator[bytes]:
         _, shard, offset, length = self.block
         data = self._read(shard, offset, length + _BEGUN)
         if len(data) < length:

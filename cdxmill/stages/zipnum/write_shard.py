@@ -6,8 +6,9 @@ import hashlib
 from collections.abc import Iterable
 from typing import IO
 
+from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
-from cdxmill.formats.clusters.zipnum import BlockRef, Compressor, format_part_line, key_of
+from cdxmill.formats.clusters.zipnum import BlockRef, format_part_line, key_of
 from cdxmill.stages.lines.line_lists import TextBlock
 
 
@@ -22,9 +23,9 @@ def write_shard(
     offset = count = number = 0
     digest = hashlib.sha256()
     for lines, text in blocks:
-        data = compressor.compress(text)
-        first = bytes(text[: text.index(b"\n")])
-        part.write(format_part_line(BlockRef(key_of(first), name.encode(), offset, len(data))))
+        key = key_of(bytes(text[: text.index(b"\n")]))
+        data = compressor.compress_block(lines, text, key)
+        part.write(format_part_line(BlockRef(key, name.encode(), offset, len(data))))
         shard.write(data)
         digest.update(data)
         offset, count, number = offset + len(data), count + lines, number + 1

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.formats.clusters.zipnum import Compressor
+from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.stages import native
 from cdxmill.stages.lines.line_chunks import (
     ChunkSender,

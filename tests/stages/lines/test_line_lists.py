@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.formats.clusters.zipnum import Compressor
+from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.stages.lines.cdx_text import read_content
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
 from cdxmill.stages.window import MemberError, Window

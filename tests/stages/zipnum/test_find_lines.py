@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.formats.clusters.zipnum import BlockRef, Compressor, format_part_line, parse_index_line
+from cdxmill.formats.clusters.compressor import Compressor
+from cdxmill.formats.clusters.zipnum import BlockRef, format_part_line, parse_index_line
 from cdxmill.stages.lines.line_lists import cut_blocks
 from cdxmill.stages.zipnum.find_lines import BlockReader, find_lines, wanted_blocks
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex
@@ -22,12 +23,15 @@ line = st.builds(
 sorted_lines = st.lists(line | word, unique=True, max_size=40).map(sorted)
 
 
+compressors = st.sampled_from([Compressor(), Compressor("zlib", 1, 1), Compressor("zlib-ng", 5, 2)])
+
+
 class Shards:
     """A cluster of one shard in memory; `index` may be changed."""
 
-    def __init__(self, lines: list[bytes], numlines: int = 1) -> None:
+    def __init__(self, lines: list[bytes], numlines: int = 1, compressor: Compressor = Compressor()) -> None:  # noqa: B008
         shard, part = BytesIO(), BytesIO()
-        write_shard(cut_blocks([lines], numlines), "cdx-00000.gz", shard, part, Compressor())
+        write_shard(cut_blocks([lines], numlines), "cdx-00000.gz", shard, part, compressor)
         self.shard, self.index = shard.getvalue(), part.getvalue()
         self.reads: list[tuple[int, int]] = []
 
@@ -43,12 +47,12 @@ class Shards:
         return [line for lines in lists for line in lines]
 
 
-@given(sorted_lines, st.integers(1, 5), word, word)
+@given(sorted_lines, st.integers(1, 5), compressors, word, word)
 def test_a_range_gives_the_lines_in_it_and_reads_only_blocks_that_may_have_them(
-    lines: list[bytes], numlines: int, low: bytes, high: bytes
+    lines: list[bytes], numlines: int, compressor: Compressor, low: bytes, high: bytes
 ) -> None:
     low, high = low + b" ", high + b"!"
-    shards = Shards(lines, numlines)
+    shards = Shards(lines, numlines, compressor)
     wanted = [line for line in lines if low <= line < high]
     assert shards.find(low, high) == wanted
     assert len(shards.reads) <= 1
@@ -59,12 +63,20 @@ def test_a_range_gives_the_lines_in_it_and_reads_only_blocks_that_may_have_them(
 
 
 @given(
-    sorted_lines, st.integers(1, 3), st.lists(st.tuples(word, word), max_size=9).map(sorted), st.booleans()
+    sorted_lines,
+    st.integers(1, 9),
+    compressors,
+    st.lists(st.tuples(word, word), max_size=9).map(sorted),
+    st.booleans(),
 )
 def test_one_reader_answers_many_queries(
-    lines: list[bytes], numlines: int, questions: list[tuple[bytes, bytes]], join: bool
+    lines: list[bytes],
+    numlines: int,
+    compressor: Compressor,
+    questions: list[tuple[bytes, bytes]],
+    join: bool,
 ) -> None:
-    shards = Shards(lines, numlines)
+    shards = Shards(lines, numlines, compressor)
     index = SecondaryIndex(lambda offset, size: shards.index[offset : offset + size], len(shards.index), 32)
     reader = BlockReader(shards.read)
     for low, high in questions + questions[::-1]:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.formats.clusters.zipnum import Compressor, key_of, parse_index_line
+from cdxmill.formats.clusters.compressor import Compressor
+from cdxmill.formats.clusters.zipnum import key_of, parse_index_line
 from cdxmill.stages.lines.line_lists import MEMBER, cut_blocks, write_gzip_lines
 from cdxmill.stages.zipnum.write_shard import write_shard
 

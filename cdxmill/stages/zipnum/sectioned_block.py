@@ -1,0 +1,78 @@
+"""A whole block with sections, each inflated alone: what a search reads is proven to be the text of the gzip member."""
+
+from __future__ import annotations
+
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+from zlib import crc32
+
+from cdxmill.formats.clusters.sections import (
+    FLUSHED,
+    HEAD,
+    TRAILER,
+    Sections,
+    header_bytes,
+    parse_sections,
+    section_keys,
+)
+from cdxmill.formats.clusters.zipnum import MAX_BLOCK, key_of
+from cdxmill.stages.window import MemberError, Window, raw_inflater
+
+
+class SectionedBlock(NamedTuple):
+    """The text of a block, the offset after the block, and where its sections begin in the text."""
+
+    text: bytes
+    end: int
+    starts: list[int]
+
+
+def read_sectioned(window: Window, pos: int) -> SectionedBlock | None:
+    """The block at `pos`; None if it has no table of sections, or if its bytes are not all there.
+
+    Raises MemberError if the sections, inflated one by one, are not the text of the member, or their keys are wrong.
+    """
+    head = window.get(pos, HEAD)
+    head = window.get(pos, max(len(head), header_bytes(head)))
+    try:
+        sections = parse_sections(head)
+    except ValueError as error:
+        raise MemberError(str(error), pos) from None
+    if sections is None or sections.starts[-1] > MAX_BLOCK:
+        return None
+    data = window.get(pos, sections.starts[-1] + TRAILER)
+    if len(data) < sections.starts[-1] + TRAILER:
+        return None
+    texts = [_section_text(data, sections, number, pos) for number in range(len(sections.keys))]
+    text, starts = b"".join(texts), [0, *accumulate(map(len, texts[:-1]))]
+    if data[-TRAILER:] != crc32(text).to_bytes(4, "little") + (len(text) % (1 << 32)).to_bytes(4, "little"):
+        raise MemberError(
+            "its sections are not the text of its gzip member (CRC32 mismatch)", pos + len(data)
+        )
+    _check_keys(text, starts, sections, pos)
+    return SectionedBlock(text, pos + len(data), starts)
+
+
+def _section_text(data: bytes, sections: Sections, number: int, pos: int) -> bytes:
+    start, stop = sections.starts[number : number + 2]
+    section = data[start:stop]
+    if crc32(section) != sections.checksums[number]:
+        raise MemberError(f"the CRC32 of its section {number + 1} does not match", pos + start)
+    is_last = number + 1 == len(sections.keys)
+    inflater, errors = raw_inflater()
+    try:
+        text: bytes = inflater.decompress(section, MAX_BLOCK)
+    except errors as error:
+        raise MemberError(f"its section {number + 1} is corrupt ({error})", pos + start) from None
+    ends = inflater.eof if is_last else section.endswith(FLUSHED) and not inflater.eof
+    if not ends or inflater.unused_data or inflater.unconsumed_tail:
+        raise MemberError(f"its section {number + 1} does not end where its table says", pos + start)
+    return text
+
+
+def _check_keys(text: bytes, starts: list[int], sections: Sections, pos: int) -> None:
+    for start, end in pairwise((*starts, len(text))):
+        if start and (start >= end or text[start - 1 : start] != b"\n"):
+            raise MemberError("a section does not begin with a line", pos)
+    if section_keys(text, starts, key_of(text.partition(b"\n")[0])) != sections.keys:
+        raise MemberError("the keys of its sections are not those of its lines", pos)
