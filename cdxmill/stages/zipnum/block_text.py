@@ -8,7 +8,7 @@ Searches come in ascending order. Text before the start of the last search is dr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 
 from isal import isal_zlib
 
@@ -18,12 +18,16 @@ from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 
 ReadShard = Callable[[bytes, int, int], bytes]
 """(shard, offset, size) -> bytes of the shard, fewer at its end."""
+Tables = MutableMapping[tuple[bytes, int, int], Sections]
+"""The tables of blocks, by shard, offset and length."""
 
 JOINED = 8 << 20
 """Maximum bytes of sections or neighboring blocks in one read, about 30 blocks of 3000 lines. A larger block is read alone."""
 _PIECE = 1 << 14
 """Compressed bytes per piece, about 80 KiB of text. 8 to 16 KiB take the same time. Smaller pieces need more calls, and
 larger ones inflate more text after the answer (24 KiB: 2 %, 32 KiB: 5 % more time)."""
+_SECTION_PIECE = 1 << 12
+"""The same for the last section of an answer, of which half is needed on average."""
 _SMALL = 1 << 15
 """Bytes of a block that is read whole: over a network, that takes less time than a second request."""
 
@@ -31,13 +35,17 @@ _SMALL = 1 << 15
 class BlockText:
     """The text of `block`, read by `read`. A corrupt block raises DamagedCluster, here or while it is read.
 
-    If each read costs a request, a block without sections is best read `at_once`.
+    If each read costs a request, a block without sections is best read `at_once`. `tables` has the tables of sections
+    that were read before.
     """
 
-    def __init__(self, block: BlockRef, read: ReadShard, at_once: bool = False) -> None:
+    def __init__(
+        self, block: BlockRef, read: ReadShard, tables: Tables | None = None, at_once: bool = False
+    ) -> None:
         check_length(block)
         self.block = block
         self._read, self._at_once = read, at_once
+        self._tables: Tables = {} if tables is None else tables
         self._pieces: Iterator[bytes] | None = None
         self._sections: Sections | None = None
         self._section = self._size = 0
@@ -116,8 +124,11 @@ class BlockText:
         return self._pieces
 
     def _opened(self, low: bytes, high: bytes) -> Iterator[bytes]:
-        """Read the table of sections, if there is one. The first pieces for a search."""
-        length = self.block.length
+        """The first pieces for a search. Reads the table of sections, if there is one and it is not known."""
+        _, shard, offset, length = self.block
+        self._sections = self._tables.get((shard, offset, length))
+        if self._sections is not None:
+            return self._from_section(self._sections, *self._sections.containing(low, high))
         head = self._read_exactly(0, length if length <= _SMALL else HEAD)
         size = header_bytes(head)
         if len(head) < size <= length:
@@ -128,6 +139,7 @@ class BlockText:
             raise self._corrupt(str(error)) from None
         if self._sections is None:
             return self._checked(self._inflated(head), self.block.key)
+        self._tables[shard, offset, length] = self._sections
         return self._from_section(self._sections, *self._sections.containing(low, high), head)
 
     def _from_section(self, sections: Sections, first: int, end: int, head: bytes = b"") -> Iterator[bytes]:
@@ -145,15 +157,19 @@ class BlockText:
             section = data[start - begin : stop - begin]
             if isal_zlib.crc32(section) != sections.checksums[number]:
                 raise self._corrupt(f"the CRC32 of its section {number + 1} does not match")
-            yield from self._checked(self._section_text(sections, number, section), sections.keys[number])
+            pieces = self._section_text(sections, number, section, number + 1 < end)
+            yield from self._checked(pieces, sections.keys[number])
 
-    def _section_text(self, sections: Sections, number: int, data: memoryview) -> Iterator[bytes]:
-        """The text of a section, in pieces."""
+    def _section_text(
+        self, sections: Sections, number: int, data: memoryview, at_once: bool
+    ) -> Iterator[bytes]:
+        """The text of a section, in pieces or `at_once`."""
         inflater = isal_zlib.decompressobj(wbits=-15)
         is_last = number + 1 == len(sections.keys)
-        for pos in range(0, len(data), _PIECE):
-            piece = self._piece(inflater, data[pos : pos + _PIECE])
-            if pos + _PIECE >= len(data):
+        step = len(data) if at_once else _SECTION_PIECE
+        for pos in range(0, len(data), step):
+            piece = self._piece(inflater, data[pos : pos + step])
+            if pos + step >= len(data):
                 if inflater.eof != is_last or inflater.unused_data:
                     raise self._corrupt(f"its section {number + 1} does not end where its table says")
                 self._is_whole = is_last

@@ -6,8 +6,11 @@ by sections, if it has any.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
+from cachetools import LRUCache
+
+from cdxmill.formats.clusters.sections import Sections
 from cdxmill.formats.clusters.zipnum import BlockRef
 from cdxmill.stages.zipnum.block_text import JOINED, BlockText, ReadShard, check_length
 from cdxmill.stages.zipnum.secondary_index import SecondaryIndex
@@ -16,12 +19,17 @@ _GROUP = 32
 """Maximum number of blocks in one read if an answer is read backwards, about as many as `JOINED` allows."""
 
 
+_TABLES = 4096
+"""Tables of sections that are kept, of up to 2 KiB each as a rule."""
+
+
 class BlockReader:
     """Opens blocks. The last one stays open for the next search."""
 
-    def __init__(self, read: ReadShard, text: Callable[[BlockRef, ReadShard], BlockText] = BlockText) -> None:
+    def __init__(self, read: ReadShard, text: type[BlockText] = BlockText) -> None:
         self._read, self._text = read, text
         self._last: BlockText | None = None
+        self._tables: LRUCache[tuple[bytes, int, int], Sections] = LRUCache(_TABLES)
         self._alone: BlockText | None = None
         self._without: set[bytes] = set()  # shards known to have no sections
 
@@ -29,7 +37,7 @@ class BlockReader:
         """The text of a block, for lines >= `low`. `read` replaces the reader's own function."""
         last = self._last
         if last is None or last.block != block or not last.can_answer(low):
-            last = self._last = self._text(block, read or self._read)
+            last = self._last = self._text(block, read or self._read, self._tables)
         return last
 
     def read_all(self, run: list[BlockRef], low: bytes) -> Iterator[BlockText]:
@@ -40,7 +48,7 @@ class BlockReader:
         if last is not None and last.block == run[0] and last.can_answer(low) and len(run) == 1:
             yield last
         elif len(run) == 1 and self._text is BlockText and run[0].shard not in self._without:
-            self._last = self._alone = BlockText(run[0], self._read, at_once=True)
+            self._last = self._alone = BlockText(run[0], self._read, self._tables, at_once=True)
             yield self._last
         else:
             yield from self._read_together(run, low)
