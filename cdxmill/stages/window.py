@@ -157,7 +157,7 @@ def inflate_start(window: Window, offset: int, size: int) -> bytes:
 
 def _inflate(window: Window, offset: int) -> Generator[bytes, None, int]:
     pos = offset + _skip_header(window, offset)
-    library, library_error = _library()
+    library, library_error = inflating_library()
     inflater = library.decompressobj(wbits=-zlib.MAX_WBITS)
     crc, size, data = 0, 0, b""
     while not inflater.eof:
@@ -177,14 +177,8 @@ def _inflate(window: Window, offset: int) -> Generator[bytes, None, int]:
     return _check_trailer(window, pos - len(inflater.unused_data), crc, size)
 
 
-def raw_inflater() -> tuple[Any, Any]:
-    """A decompressor of deflate data without a header, and its error."""
-    library, library_error = _library()
-    return library.decompressobj(wbits=-zlib.MAX_WBITS), library_error
-
-
-def _library() -> tuple[Any, Any]:
-    """isal takes half of zlib's time, but a node of Hadoop may not have it."""
+def inflating_library() -> tuple[Any, Any]:
+    """The module with the functions of zlib, and its error. isal takes half of zlib's time, but a node may not have it."""
     try:
         from isal import isal_zlib  # slow to import, and most members are read another way
     except ImportError:

@@ -17,6 +17,7 @@ from cdxmill.formats.archives.small_member import inflate_next
 from cdxmill.formats.clusters.sections import cut_sections
 from cdxmill.formats.clusters.zipnum import MAX_BLOCK, BlockRef, format_part_line, key_of
 from cdxmill.messages import count
+from cdxmill.stages.lines.line_lists import text_of
 from cdxmill.stages.window import MemberError, ReadAt, Window, inflate
 from cdxmill.stages.zipnum.sectioned_block import SectionedBlock, read_sectioned
 
@@ -191,7 +192,7 @@ class _BlockWalk:
             self._report(block, f"line {number + 1} {_disorder(lines[number - 1], lines[number])}")
 
     def _check_sections(self, block: CheckedBlock) -> None:
-        text = b"".join(line + b"\n" for line in block.lines)
+        text = text_of(block.lines)
         wanted = len(cut_sections(text, len(block.lines), self._section_lines))
         if len(block.sections) != wanted:
             self._report(block, f"has {count(len(block.sections), 'section')}, expected {wanted}")

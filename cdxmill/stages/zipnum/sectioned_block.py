@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import accumulate, pairwise
 from typing import NamedTuple
-from zlib import crc32
 
 from cdxmill.formats.clusters.sections import (
     FLUSHED,
@@ -16,7 +15,7 @@ from cdxmill.formats.clusters.sections import (
     section_keys,
 )
 from cdxmill.formats.clusters.zipnum import MAX_BLOCK, key_of
-from cdxmill.stages.window import MemberError, Window, raw_inflater
+from cdxmill.stages.window import MemberError, Window, inflating_library
 
 
 class SectionedBlock(NamedTuple):
@@ -45,6 +44,7 @@ def read_sectioned(window: Window, pos: int) -> SectionedBlock | None:
         return None
     texts = [_section_text(data, sections, number, pos) for number in range(len(sections.keys))]
     text, starts = b"".join(texts), [0, *accumulate(map(len, texts[:-1]))]
+    crc32 = inflating_library()[0].crc32
     if data[-TRAILER:] != crc32(text).to_bytes(4, "little") + (len(text) % (1 << 32)).to_bytes(4, "little"):
         raise MemberError(
             "its sections are not the text of its gzip member (CRC32 mismatch)", pos + len(data)
@@ -56,13 +56,14 @@ def read_sectioned(window: Window, pos: int) -> SectionedBlock | None:
 def _section_text(data: bytes, sections: Sections, number: int, pos: int) -> bytes:
     start, stop = sections.starts[number : number + 2]
     section = data[start:stop]
-    if crc32(section) != sections.checksums[number]:
+    library, library_error = inflating_library()
+    if library.crc32(section) != sections.checksums[number]:
         raise MemberError(f"the CRC32 of its section {number + 1} does not match", pos + start)
     is_last = number + 1 == len(sections.keys)
-    inflater, errors = raw_inflater()
+    inflater = library.decompressobj(wbits=-15)
     try:
         text: bytes = inflater.decompress(section, MAX_BLOCK)
-    except errors as error:
+    except library_error as error:
         raise MemberError(f"its section {number + 1} is corrupt ({error})", pos + start) from None
     ends = inflater.eof if is_last else section.endswith(FLUSHED) and not inflater.eof
     if not ends or inflater.unused_data or inflater.unconsumed_tail:
@@ -74,5 +75,5 @@ def _check_keys(text: bytes, starts: list[int], sections: Sections, pos: int) ->
     for start, end in pairwise((*starts, len(text))):
         if start and (start >= end or text[start - 1 : start] != b"\n"):
             raise MemberError("a section does not begin with a line", pos)
-    if section_keys(text, starts, key_of(text.partition(b"\n")[0])) != sections.keys:
+    if section_keys(text, starts, key_of(text[: text.index(b"\n")])) != sections.keys:
         raise MemberError("the keys of its sections are not those of its lines", pos)
