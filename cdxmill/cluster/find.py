@@ -180,7 +180,8 @@ def not_a_cluster(cluster: Location, files: str) -> UsageError:
     directory = cluster.directory
     if directory is not None and not directory.exists():
         return UsageError(f"{cluster}: not a ZipNum cluster (no such file or directory); check the path")
-    return no_crawl(cluster.text) or UsageError(f"{cluster}: not a ZipNum cluster (no {files})")
+    hint = "; the URL of a prefix B-tree must end in .tree" if cluster.is_remote else ""
+    return no_crawl(cluster.text) or UsageError(f"{cluster}: not a ZipNum cluster (no {files}){hint}")
 
 
 def find_directory(cluster: Location) -> tuple[Directory, str | None]:

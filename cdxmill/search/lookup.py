@@ -98,10 +98,13 @@ def is_prefix_index(path: str) -> bool:
 
 
 def _has_tree_header(place: Location) -> bool:
-    from cdxmill.formats.tree.tree_header import MAGIC  # slow to import; most searches are in clusters
+    from cdxmill.formats.tree.tree_header import (
+        OLD_HEADER,
+        is_tree,
+    )  # slow to import; most searches are in clusters
     from cdxmill.storage.reading import first_bytes
 
-    return first_bytes(place, len(MAGIC)) == MAGIC
+    return is_tree(first_bytes(place, OLD_HEADER), place.size())
 
 
 def is_one_cluster(text: str) -> bool:

@@ -21,6 +21,7 @@ from typing import Any
 
 from cdxmill.errors import UsageError
 from cdxmill.storage.optional import is_optional
+from cdxmill.version import HOME, __version__
 
 TROUBLES = 3
 """Files of a server that are refused, or given up after all tries, one after the other: then the server is given up."""
@@ -32,6 +33,7 @@ _SLOTS = 64
 """Servers that are remembered. A further one takes the place of another, which begins anew."""
 _SLOT = struct.Struct("=Qddd3IB83p")
 """128 bytes, so that a number is never read while half of it is written."""
+_CONTACT = "CDXMILL_CONTACT"
 _FRESH = 1.0
 """Seconds. An answer is noted again only after this time."""
 
@@ -162,12 +164,14 @@ os.register_at_fork(after_in_child=_after_fork)
 
 @lru_cache(maxsize=1024)
 def host_of(url: str) -> str:
-    """The host and port of an http URL; "" for others.
+    """The host and port of an http URL, the bucket of an s3 URL; "" for others.
 
-    >>> host_of("https://Host:8080/a?b"), host_of("s3://bucket/a")
-    ('host:8080', '')
+    >>> host_of("https://Host:8080/a?b"), host_of("s3://bucket/a"), host_of("hdfs://node/a")
+    ('host:8080', 's3://bucket', '')
     """
     scheme, _, rest = url.partition("://")
+    if scheme.lower() == "s3":
+        return f"s3://{rest.partition('/')[0]}"
     if scheme.lower() not in ("http", "https"):
         return ""
     return re.split("[/?#]", rest, maxsplit=1)[0].rpartition("@")[2].lower()
@@ -179,6 +183,21 @@ def is_polite() -> bool:
     if setting not in ("", "on", "off"):
         raise UsageError(f"CDXMILL_POLITE={setting}: must be on or off")
     return setting != "off"
+
+
+def user_agent() -> str:
+    """What requests say of who sends them. Raises UsageError for an invalid CDXMILL_CONTACT."""
+    return _agent(os.environ.get(_CONTACT, ""))
+
+
+@lru_cache(maxsize=4)
+def _agent(contact: str) -> str:
+    """Who asks: the program, and whom to write to. Raises UsageError for a contact that no header can have."""
+    if not all(" " <= letter <= "~" and letter not in "()\\" for letter in contact):
+        raise UsageError(
+            f"{_CONTACT}={contact}: use printable ASCII without brackets, such as an e-mail address"
+        )
+    return f"cdxmill/{__version__} (+{HOME}{contact and '; '}{contact})"
 
 
 def rate_of(host: str) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
-from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
+from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UntriedError, UsageError
 from cdxmill.messages import human_seconds, note, printable
 from cdxmill.storage import hosts
 
@@ -145,6 +145,14 @@ class Tries:
         """Seconds to wait. They are random, so that workers that failed together do not return together."""
         backoff = FIRST_WAIT * (1 << self._failed - 1) * random.uniform(0.5, 1)
         return max(min(backoff, LONGEST_WAIT), min(asked, LONGEST_WAIT) * random.uniform(1, 1.1))
+
+
+def wait_for_turn(url: str, host: str, rate: float | None = None) -> float:
+    """As `hosts.wait_for_turn`, before a request for `url`. Raises UntriedError if the server is given up."""
+    try:
+        return hosts.wait_for_turn(host, rate)
+    except hosts.GivenUp as why:
+        raise UntriedError(url, f"{UntriedError.START}{host} {why}", "run it again later") from None
 
 
 def persistently(url: str, attempt: Callable[[], Result]) -> Result:

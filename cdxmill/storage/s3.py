@@ -9,11 +9,13 @@ from functools import lru_cache
 from typing import IO, Any
 
 from cdxmill.errors import AbsentError, InputError, StoppedError, UsageError
+from cdxmill.storage import hosts
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import spooled
 from cdxmill.storage.patience import (
     BUSY,
     DOWNLOAD,
+    OVERLOADED,
     TRIES,
     Pace,
     TryAgain,
@@ -21,6 +23,7 @@ from cdxmill.storage.patience import (
     read_range,
     refusal,
     timeouts,
+    wait_for_turn,
 )
 from cdxmill.version import install_extra
 
@@ -273,7 +276,8 @@ def _client(process: int, tries: int = TRIES) -> Any:
     session = boto3.session.Session()
     connect, read = timeouts(tries)
     retries = {"mode": "adaptive", "total_max_attempts": tries}
-    config = Config(retries=retries, connect_timeout=connect, read_timeout=read)
+    agent = hosts.user_agent()
+    config = Config(retries=retries, connect_timeout=connect, read_timeout=read, user_agent_extra=agent)
     if session.get_credentials() is None:
         config = config.merge(Config(signature_version=UNSIGNED))
     return session.client("s3", config=config)
@@ -293,22 +297,32 @@ def _body_errors() -> Iterator[None]:
 
 @contextmanager
 def _one_try(url: str, doing: str = "read") -> Iterator[None]:
-    """Turn errors of boto3 into TryAgain if another try may help, else into InputError."""
+    """Turn errors of boto3 into TryAgain if another try may help, else into InputError.
+
+    Nothing is read from a bucket that was given up: UntriedError.
+    """
     require()
     from botocore import exceptions as foreign
 
+    host = hosts.host_of(url)
+    if doing == "read":
+        wait_for_turn(url, host)
     with _errors(url, doing):
         try:
             yield
         except foreign.ClientError as error:
             status = error.response["ResponseMetadata"]["HTTPStatusCode"]
             if status not in BUSY:
+                hosts.answered(host)
                 raise
-            raise TryAgain(str(status)) from None
-        except (foreign.ReadTimeoutError, foreign.ConnectTimeoutError):
-            raise TryAgain("timed out") from None
-        except (foreign.ConnectionError, foreign.HTTPClientError):
-            raise TryAgain("no connection") from None
+            raise TryAgain(str(status), host=host if status in OVERLOADED else "") from None
+        except (foreign.ReadTimeoutError, foreign.ConnectTimeoutError) as error:
+            is_host = isinstance(error, foreign.ConnectTimeoutError)
+            raise TryAgain("timed out", host=host if is_host else "") from None
+        except (foreign.ConnectionError, foreign.HTTPClientError) as error:
+            is_host = isinstance(error, foreign.EndpointConnectionError)
+            raise TryAgain("no connection", host=host if is_host else "") from None
+    hosts.answered(host)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from cdxmill.cli.main import main
 
 from ..conftest import RunCdxmill
 from ..material.trees import build
+from ..storage.range_server import serving
 
 NAME = "parse-output/segment/1346876860425/1346903912043_12.arc.gz"
 PAGES = ("http://example.com/", "http://example.com/a", "https://example.com/a", "http://www.example.com/b")
@@ -55,6 +56,16 @@ def test_lookup_takes_urls_as_it_always_does(
 ) -> None:
     assert main(["lookup", str(old / "x.tree"), *query]) == 0
     assert len(capfd.readouterr().out.splitlines()) == found
+
+
+def test_a_file_of_2012_keeps_its_name(old: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Common Crawl's was url-index.1356128792. On a server, only a name shows what it is."""
+    (old / "x.tree").rename(old / "url-index.1356128792")
+    assert main(["lookup", str(old / "url-index.1356128792"), "*.example.com", "--count"]) == 0
+    assert capfd.readouterr().out == "4\n"
+    with serving() as server:
+        assert main(["lookup", f"{server.url}/url-index.1356128792", "*.example.com"]) == 2
+    assert "the URL of a prefix B-tree must end in .tree" in capfd.readouterr().err
 
 
 def test_what_the_tree_does_not_have_is_wrong_usage(old: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
 
@@ -46,6 +48,19 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def server() -> Iterator[RangeServer]:
     with serving() as running:
         yield running
+
+
+@pytest.fixture
+def deaf() -> Iterator[str]:
+    """The URL of a port on which no connection is made: its queue is full."""
+    with socket.socket() as port, ExitStack() as waiting:
+        port.bind(("127.0.0.1", 0))
+        port.listen(0)
+        for _ in range(4):
+            one = waiting.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex(port.getsockname())
+        yield f"http://127.0.0.1:{port.getsockname()[1]}"
 
 
 @pytest.fixture

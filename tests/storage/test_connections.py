@@ -15,6 +15,10 @@ from cdxmill.errors import InputError
 from cdxmill.running.failures import Failures
 from cdxmill.search.lookup import lookup_many
 from cdxmill.storage.location import ask_all, locate
+from cdxmill.storage.reach import Reach
+from cdxmill.storage.web.connections import connections
+from cdxmill.storage.web.http import look
+from cdxmill.storage.web.http_file import HttpFile, NoRanges
 
 from ..conftest import RunCdxmill
 from ..material.cdx_files import write_plain
@@ -79,15 +83,41 @@ def test_closing_a_file_leaves_the_connections_of_others(server: RangeServer, fi
     assert server.connections == 1
 
 
+def kept() -> int:
+    """The open connections to a server that are kept for the next request."""
+    pools = connections("http://127.0.0.1/", Reach.ANYWHERE).pools
+    queues = [pools[key].pool for key in pools.keys()]  # noqa: SIM118
+    held = [one for queue in queues if queue is not None for one in list(queue.queue)]
+    return sum(one is not None and one.sock is not None for one in held)
+
+
 def test_a_connection_with_an_unread_body_is_not_used_again(server: RangeServer, file: Served) -> None:
     server.add("/other", b"0123456789")
     file.knows_ranges = False
     for _ in range(3):
         assert read(server.url + A) == BODY[:100], "the rest of a mebibyte is not read"
+        assert kept() == 0
+        assert locate(server.url + A).size() == len(BODY)
+        assert kept() == 0
+        assert look(server.url + A, 100)[1] == BODY[:100]
+        assert kept() == 0
+        with pytest.raises(NoRanges):
+            HttpFile(server.url + A).read_at(0, 100)
+        assert kept() == 0
         assert read(f"{server.url}/other", 2, 5) == b"23456"
+        assert kept() == 1
     file.knows_ranges, file.cuts = True, [1000]
     assert read(server.url + A, 0, 5000) == BODY[:5000]
     assert read(f"{server.url}/other", 2, 5) == b"23456"
+    file.statuses, file.page = [404], BODY
+    with pytest.raises(InputError):
+        read(server.url + A)
+    assert kept() == 0
+    file.headers["Content-Encoding"] = "br"
+    assert read(f"{server.url}/other", 2, 5) == b"23456"
+    with pytest.raises(InputError, match="compresses"), locate(server.url + A).open_ranges() as read_at:
+        read_at(0, len(BODY))
+    assert kept() == 0
 
 
 def test_a_connection_that_the_server_closed_is_made_again(server: RangeServer, file: Served) -> None:

@@ -9,6 +9,7 @@ import pytest
 from cdxmill.errors import InputError
 from cdxmill.storage import patience
 from cdxmill.storage.web.http import open_ranges
+from cdxmill.storage.web.http_file import HttpFile
 
 from .range_server import RangeServer, Served
 from .web_file import BODY, STEP, A, error_of, read_all
@@ -106,6 +107,19 @@ def test_a_server_that_is_silent_is_asked_again(
     monkeypatch.setattr(patience, "READ_SECONDS", 0.05)
     file.stall = 0.3
     assert error_of(server.url + A) == "did not answer (timed out) after 8 tries; run it again"
+
+
+def test_a_port_on_which_no_connection_is_made_is_given_up(
+    deaf: str, monkeypatch: pytest.MonkeyPatch, hurry: None
+) -> None:
+    monkeypatch.setattr(patience, "CONNECT_SECONDS", 0.05)
+    assert error_of(deaf + A) == "did not answer (timed out) after 8 tries; run it again"
+
+
+def test_more_than_the_range_says_is_no_answer(server: RangeServer, file: Served, hurry: None) -> None:
+    file.headers["Content-Range"] = f"bytes 100-149/{len(BODY)}"
+    with pytest.raises(InputError, match="the server sent 100 bytes for bytes 100-149"):
+        HttpFile(server.url + A).read_at(100, 100)
 
 
 def test_what_an_answer_promises_counts_where_it_has_no_length(

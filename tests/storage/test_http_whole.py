@@ -114,3 +114,28 @@ def test_threads_share_a_file_without_ranges_and_download_it_once(
         with opened(server.url + A) as read_at, ThreadPoolExecutor(8) as pool:
             assert list(pool.map(lambda offset: read_at(offset, 9000), offsets)) == wanted
         assert server.ranges(A).count("bytes=0-0") == 1
+
+
+def chunked(body: bytes) -> bytes:
+    return b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+
+
+def test_a_chunked_body_shows_its_own_end(server: RangeServer, file: Served) -> None:
+    file.knows_ranges, file.tells_length = False, False
+    file.headers["Transfer-Encoding"], file.body = "chunked", chunked(BODY)
+    assert read_all(server.url + A) == BODY
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("length", [len(BODY) - 7, len(BODY), len(BODY) + 7])
+def test_a_length_beside_a_chunked_body_is_right_or_an_error(
+    server: RangeServer, file: Served, hurry: None, length: int
+) -> None:
+    file.knows_ranges, file.tells_length = False, False
+    file.headers |= {"Transfer-Encoding": "chunked", "Content-Length": str(length)}
+    file.body = chunked(BODY)
+    if length == len(BODY):
+        assert read_all(server.url + A) == BODY
+        return
+    with pytest.raises(InputError, match=r"did not answer|has changed"):
+        read_all(server.url + A)

@@ -11,9 +11,10 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.storage import patience
+from cdxmill.storage import hosts, patience
 from cdxmill.storage.location import locate
 from cdxmill.storage.s3 import open_ranges
+from cdxmill.version import HOME, __version__
 
 from .range_server import RangeServer, Served
 
@@ -112,6 +113,41 @@ def test_a_server_that_is_down_is_named(monkeypatch: pytest.MonkeyPatch, two_tri
         free.bind(("127.0.0.1", 0))
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free.getsockname()[1]}")
     assert error_of(URL) == "did not answer (no connection) after 2 tries; run it again"
+
+
+def test_a_bucket_that_is_down_costs_no_wait_per_object(
+    server: RangeServer, file: Served, two_tries: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.statuses = [503] * 100
+    assert "did not answer (503)" in error_of(URL)
+    other = f"{URL}.other"
+    assert error_of(other) == "not requested, because s3://archives did not answer (503); run it again later"
+    assert len(server.seen) == 2
+    hosts.begin_run()
+    file.statuses = []
+    assert locate(URL).size() == len(BODY), "a later run continues"
+
+
+def test_requests_say_who_asks(server: RangeServer, file: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CDXMILL_CONTACT", "me@example.org")
+    assert locate(URL).size() == len(BODY)
+    assert f"cdxmill/{__version__} (+{HOME}; me@example.org)" in server.request_headers[0]["user-agent"]
+
+
+def test_a_server_that_is_silent_is_given_up(
+    file: Served, two_tries: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "READ_SECONDS", 0.05)
+    file.stall = 0.3
+    assert error_of(URL) == "did not answer (timed out) after 2 tries; run it again"
+
+
+def test_a_port_on_which_no_connection_is_made_is_given_up(
+    deaf: str, two_tries: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "CONNECT_SECONDS", 0.05)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", deaf)
+    assert error_of(URL) == "did not answer (timed out) after 2 tries; run it again"
 
 
 def test_what_is_absent_is_told_at_once(bucket: Any) -> None:

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 from isal.isal_zlib import crc32
 
+from cdxmill.formats.archives.framing import GZIP_MAGIC
+
 MAGIC = b"cdxtree1"
 """The first bytes of a file with our header. As a header of 2012 it is impossible."""
 OLD_HEADER = 8
@@ -91,6 +93,26 @@ def format_header(header: Header) -> bytes:
     text = _OURS.pack(MAGIC, header.start, *numbers, *more) + layout
     text += struct.pack(f"<{len(header.names)}I", *header.names)
     return text + crc32(text).to_bytes(CHECK, "little")
+
+
+def is_tree(head: bytes, size: int) -> bool:
+    r"""Whether a local file of `size` bytes that starts with `head`, of `OLD_HEADER` bytes or more, is a prefix B-tree.
+
+    The header of 2012 has no magic number: it is one if the file is made of whole blocks, as the header says. The first
+    number of a text is larger than any block.
+
+    >>> is_tree(b"cdxtree1", 8), is_tree(b"\x00\x00\x01\x00\x01\x00\x00\x00", 8 + 2 * 65536), is_tree(b"com,a)/ ", 99)
+    (True, True, False)
+    """
+    if head.startswith(MAGIC):
+        return True
+    if len(head) < OLD_HEADER or head.startswith(GZIP_MAGIC):
+        return False
+    block_size, index_blocks = _OLD.unpack_from(head)
+    if not LEAST_BLOCK <= block_size <= MOST_BLOCK or not index_blocks:
+        return False
+    blocks, rest = divmod(size - OLD_HEADER, block_size)
+    return not rest and blocks > index_blocks
 
 
 def header_size(data: bytes) -> int:

@@ -32,10 +32,10 @@ from urllib3.exceptions import (
     SSLError,
 )
 
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError
+from cdxmill.storage.hosts import user_agent
 from cdxmill.storage.patience import Pace, TryAgain, patience, timeouts
 from cdxmill.storage.reach import Reach, is_internal, is_refused, literal_address, resolves_inside
-from cdxmill.version import HOME, __version__
 
 _SERVERS = 16
 """Servers to which connections are kept: those asked last. Others are closed, but no request under way."""
@@ -46,7 +46,6 @@ _LATER = 1.0
 _HEADERS = {
     "Accept-Encoding": "identity",  # offsets are those of the stored file
 }
-_CONTACT = "CDXMILL_CONTACT"
 _PROXY_VARIABLES = (
     "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "REQUEST_METHOD"
 )  # fmt: skip
@@ -98,7 +97,7 @@ def send(
     return pools.request(
         method,
         url,
-        headers={**_HEADERS, "User-Agent": _agent(os.environ.get(_CONTACT, "")), **headers},
+        headers={**_HEADERS, "User-Agent": user_agent(), **headers},
         body=body,
         preload_content=False,
         decode_content=False,
@@ -113,16 +112,6 @@ def _proxy(scheme: str, host: str, *environment: str | None) -> str | None:
     """The proxy to use. To ask for it takes as long as a request on this machine; the environment hardly changes."""
     proxy = getproxies().get(scheme)
     return proxy if proxy and not proxy_bypass(host) else None
-
-
-@lru_cache(maxsize=4)
-def _agent(contact: str) -> str:
-    """Who asks: the program, and whom to write to. Raises UsageError for a contact that no header can have."""
-    if not all(" " <= letter <= "~" and letter not in "()\\" for letter in contact):
-        raise UsageError(
-            f"{_CONTACT}={contact}: use printable ASCII without brackets, such as an e-mail address"
-        )
-    return f"cdxmill/{__version__} (+{HOME}{contact and '; '}{contact})"
 
 
 def is_own(url: str) -> bool:

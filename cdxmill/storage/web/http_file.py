@@ -12,7 +12,7 @@ from urllib.parse import urljoin, urlsplit
 
 from urllib3 import BaseHTTPResponse
 
-from cdxmill.errors import InputError, UntriedError
+from cdxmill.errors import InputError
 from cdxmill.messages import note
 from cdxmill.storage import hosts, patience
 from cdxmill.storage.interface import Entry
@@ -206,10 +206,7 @@ class HttpFile:
     def _wait_for_turn(self, host: str, url: str) -> None:
         """Wait as long as the server wants, or as is polite. Raises UntriedError if the server is given up."""
         rate = None if is_own(url) or not hosts.is_polite() else hosts.rate_of(host)
-        try:
-            waited = hosts.wait_for_turn(host, rate)
-        except hosts.GivenUp as why:
-            raise UntriedError(self.url, f"{UntriedError.START}{host} {why}", "run it again later") from None
+        waited = patience.wait_for_turn(self.url, host, rate)
         if rate is not None and waited and hosts.is_first(host, hosts.SLOWED):
             note(f"{host}: at most {rate:g} requests per second (CDXMILL_POLITE=off if it is your server)")
 
