@@ -42,7 +42,7 @@ def write_table(archive: str, output: str, failures: Failures, *, replace: bool)
     """
     rows = 0
     check_one_archive(locate(archive))
-    check_inputs_stay([locate(output)], [locate(archive)])
+    check_inputs_stay([locate(output)], [locate(archive).stored_in])
     with output_file(output, replace=replace).write_named() as file:
         file.write(format_row(COLUMNS))
         for row in _rows(archive, failures):

@@ -187,6 +187,13 @@ def identity(path: PathOrUrl) -> str:
         return place.text
 
 
+def check_archives_stay(outputs: Iterable[Location], archives: Iterable[Input]) -> None:
+    """Raise UsageError if an output would replace an archive, the WACZ that has it, or the manifest that lists it."""
+    files = {(archive.location.stored_in, archive.manifest) for archive in archives}
+    manifests = {locate(manifest) for _, manifest in files if manifest}
+    check_inputs_stay(outputs, [*(place for place, _ in files), *manifests])
+
+
 def check_inputs_stay(outputs: Iterable[Location], inputs: Iterable[Location]) -> None:
     """Raise UsageError if an output would replace a file that is read. Every command that writes a file asks this."""
     read: dict[object, list[Location]] = {}

@@ -68,7 +68,10 @@ CASES: list[tuple[bytes, bytes]] = [
     (GOOD + page(b"\x89PNG\r\n\x1a\n\0\0<p>"), b"a\t1\np\t1\n"),
     (GOOD + page(gzip.compress(b"<i>" * 999)[:-9], GZIP), b"a\t1\ni\t947\np\t1\n"),
     (GOOD + page(gzip.compress(b"<i>" + b" " * 50_000_000, 1), GZIP), b"a\t1\ni\t1\np\t1\n"),
-    (GOOD + page(b"<a href='http://c.org/'>", "Content-Encoding: x-odd\r\n"), b"org.a org.b\t1\norg.a org.c\t1\n"),
+    (
+        GOOD + page(b"<a href='http://c.org/'>", "Content-Encoding: x-odd\r\n"),
+        b"org.a org.b\t1\norg.a org.c\t1\n",
+    ),
     (page(ODD), b"div\t100000\nscript\t1\n"),
     (ODD_WAT, b"nginx\t1\n"),
     (GOOD_WAT + wat(_envelope(b'{"Headers":{"X":"\xfc","Server":"nginx"}}')) + GOOD_WAT, b"nginx\t2\n"),
