@@ -20,7 +20,7 @@ from cdxmill.messages import count, human_bytes
 from cdxmill.options.option import required_paths
 from cdxmill.options.queries import Query
 from cdxmill.options.trees import TreeBuilding
-from cdxmill.outputs.names import check_inputs_stay, output_file
+from cdxmill.outputs.names import check_inputs_stay, output_file, writing
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.search.prefix_index import parse_layout
@@ -96,11 +96,11 @@ def build_tree(options: TreeBuilding, failures: Failures) -> TreeSummary:
                 progress.tick()
         if not writer.items:
             raise InputError(work.label, "has no lines for the index", "check the inputs")
-        return _write(writer, work, place)
+        return _write(writer, work, place, options.replace)
 
 
-def _write(writer: TreeWriter, work: _Work, place: Location) -> TreeSummary:
-    with place.write_named() as file:
+def _write(writer: TreeWriter, work: _Work, place: Location, replace: bool) -> TreeSummary:
+    with writing(place, replace=replace) as file:
         size = writer.finish(file, list(work.archives))
     archives = len(work.archives)
     return TreeSummary(writer.items, archives, writer.blocks, writer.index_blocks, writer.levels + 1, size)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+
+from cdxmill.errors import UsageError
+from cdxmill.outputs.names import writing
+from cdxmill.storage.location import locate
 
 from ..conftest import RunCdxmill
 
@@ -132,3 +139,26 @@ def test_a_cluster_is_not_mixed_with_its_archives(
     assert done.returncode == 2
     assert b": has archives that are read; choose another directory for the cluster" in done.stderr
     assert sorted(directory.rglob("*")) == before
+
+
+def test_a_file_that_appears_during_the_run_stays(tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    pipe, output = tmp_path / "pipe", tmp_path / "t.tree"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(run_cdxmill, "prefix-index", "build", "-q", "-o", output, pipe)
+        with pipe.open("w") as lines:  # the run has begun
+            output.write_text("mine")
+            lines.write('com,a)/ 20200101000000 {"length": "9", "offset": "1", "filename": "w.gz"}\n')
+    assert run.result().returncode == 2
+    assert b"t.tree: already exists; use --replace" in run.result().stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"pipe", "t.tree"}
+    assert output.read_text() == "mine"
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_file_that_appears_while_the_output_is_written(is_replaced: bool, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    with suppress(UsageError), writing(locate(output), replace=is_replaced) as file:
+        file.write(b"new")
+        output.write_text("mine")
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"new" if is_replaced else b"mine"]
