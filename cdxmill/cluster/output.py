@@ -31,6 +31,7 @@ from cdxmill.cluster.switch import (
 )
 from cdxmill.cluster.write import (
     COPIED,
+    FINISHED,
     NUMBERED,
     RunRecord,
     cluster_files,
@@ -213,6 +214,8 @@ def _check_foreign(place: Location, names: set[str], points: Sequence[bytes] | N
     written |= names & {*INDEXES, LOCATIONS, ARCHIVES, COPIED} if not is_unfinished else set()
     if not is_unfinished and not _has_points(place, names, points):
         written |= names & set(SPLITS)
+    if FINISHED in names and read_record(place) is None:
+        written.add(FINISHED)
     foreign = sorted(written - own)
     if foreign:
         raise UsageError(

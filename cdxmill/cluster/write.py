@@ -18,6 +18,7 @@ from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from cdxmill.cluster.find import location_names, resolved, why_refused
 from cdxmill.cluster.split_files import SPLITS, stored_splits, write_splits
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.compressor import Compressor
@@ -159,6 +160,20 @@ def shards_of(place: Location) -> list[str]:
 def cluster_files(shards: Sequence[str]) -> set[str]:
     """The names of the files of a cluster with these shards."""
     return {*shards, *map(part_of, shards), *BESIDE, *SPLITS, MANIFEST, FINISHED, COPIED}
+
+
+def files_of(index: Location) -> list[Location]:
+    """The files of the cluster of an index, also shards that are elsewhere. No command that reads it writes to one.
+
+    A server without listings has only the index: nothing can be written there.
+    """
+    directory = index.parent
+    names = set(directory.entries()) if directory.properties.can_write else set()
+    own = {name for name in names if NUMBERED.fullmatch(name)} | names & {*cluster_files(()), ARCHIVES}
+    listed = next((directory / name for name in location_names(index.name) if name in names), None)
+    rows = parse_locations(listed.read_bytes()).rows if listed else []
+    shards = [one for row in rows for one in row.locations if not why_refused(directory, one)]
+    return [index, *(directory / name for name in own), *(resolved(directory, one) for one in shards)]
 
 
 def directories_of(files: Iterable[str]) -> set[str]:

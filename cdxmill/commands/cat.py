@@ -11,7 +11,7 @@ from cdxmill.errors import UsageError
 from cdxmill.formats.own_records import format_row
 from cdxmill.inputs.archive_store import check_one_archive
 from cdxmill.options.records import Getting, Printing
-from cdxmill.outputs.names import check_inputs_stay, output_file
+from cdxmill.outputs.names import check_inputs_stay, output_file, writing
 from cdxmill.running.failures import Failures
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.storage.location import locate
@@ -42,8 +42,8 @@ def write_table(archive: str, output: str, failures: Failures, *, replace: bool)
     """
     rows = 0
     check_one_archive(locate(archive))
-    check_inputs_stay([locate(output)], [locate(archive)])
-    with output_file(output, replace=replace).write_named() as file:
+    check_inputs_stay([locate(output)], [locate(archive).stored_in])
+    with writing(output_file(output, replace=replace), replace=replace) as file:
         file.write(format_row(COLUMNS))
         for row in _rows(archive, failures):
             file.write(row)

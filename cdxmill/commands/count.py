@@ -17,7 +17,7 @@ from cdxmill.inputs.named import Input, check_archives
 from cdxmill.inputs.pipes import Pipes
 from cdxmill.messages import count as quantity
 from cdxmill.options.contents import CountOptions
-from cdxmill.outputs.names import check_inputs_stay, output_file
+from cdxmill.outputs.names import check_archives_stay, output_file, writing
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import counted, processes_by_default
 from cdxmill.running.progress import Progress
@@ -272,12 +272,12 @@ def _count_to_file(archives: Sequence[Input], path: str, asked: _Asked, failures
     Raises UsageError if there is nothing to count, or if the file exists and may not be replaced. Raises InputError
     if there are failures and nothing was counted: then no file is written.
     """
-    check_inputs_stay([locate(path)], [archive.location for archive in archives])
+    check_archives_stay([locate(path)], archives)
     output = output_file(path, replace=asked.options.replace)
     with _counted(archives, asked, failures) as (counted, lists):
         if failures.count and not counted.counted:
             raise InputError(path, "was not written, because nothing was counted")
-        with output.write_named() as file:
+        with writing(output, replace=asked.options.replace) as file:
             lines = write_lines(lists, file, path)
     return CountSummary(asked.what, len(archives), lines, counted)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from cdxmill.cluster.find import find_index
 from cdxmill.cluster.reader import open_cluster
+from cdxmill.cluster.write import files_of
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.formats.tree.pointer_layout import Layout
@@ -19,7 +20,7 @@ from cdxmill.messages import count, human_bytes
 from cdxmill.options.option import required_paths
 from cdxmill.options.queries import Query
 from cdxmill.options.trees import TreeBuilding
-from cdxmill.outputs.names import check_inputs_stay, output_file
+from cdxmill.outputs.names import check_inputs_stay, output_file, writing
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.search.prefix_index import parse_layout
@@ -74,7 +75,10 @@ def build_tree(options: TreeBuilding, failures: Failures) -> TreeSummary:
         raise UsageError("-o needs a file: the start of a prefix B-tree is written last")
     place = output_file(output, replace=options.replace)
     sources, paths = _open_all(required_paths(options.inputs), failures)
-    check_inputs_stay([place], map(locate, paths))
+    clusters = [
+        one for source in sources if source.cluster for one in files_of(find_index(locate(source.cluster)))
+    ]
+    check_inputs_stay([place], [*map(locate, paths), *clusters])
     with (
         Progress("prefix-index", 1, total_size(map(locate, paths)), options.quiet) as progress,
         scratch_files(output) as scratch,
@@ -92,11 +96,11 @@ def build_tree(options: TreeBuilding, failures: Failures) -> TreeSummary:
                 progress.tick()
         if not writer.items:
             raise InputError(work.label, "has no lines for the index", "check the inputs")
-        return _write(writer, work, place)
+        return _write(writer, work, place, options.replace)
 
 
-def _write(writer: TreeWriter, work: _Work, place: Location) -> TreeSummary:
-    with place.write_named() as file:
+def _write(writer: TreeWriter, work: _Work, place: Location, replace: bool) -> TreeSummary:
+    with writing(place, replace=replace) as file:
         size = writer.finish(file, list(work.archives))
     archives = len(work.archives)
     return TreeSummary(writer.items, archives, writer.blocks, writer.index_blocks, writer.levels + 1, size)

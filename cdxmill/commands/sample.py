@@ -38,6 +38,8 @@ def sample(asked: Sampling, failures: Failures, pipes: Pipes | None = None) -> l
     found = sample_inventory(take_inventory(chosen), asked.seed, size, asked.processes, asked.quiet, failures)
     points = splits_of(found, asked.shards, failures)
     if output is not None:
+        if not asked.replace:
+            check_splits_absent(output)  # again: another run may have written them
         write_splits(points, output)
     return points
 

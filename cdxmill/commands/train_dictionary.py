@@ -22,7 +22,7 @@ from cdxmill.formats.archives.zstd_dictionary import (
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_bytes
 from cdxmill.options.archives import Training
-from cdxmill.outputs.names import check_inputs_stay, output_file
+from cdxmill.outputs.names import check_archives_stay, output_file, writing
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import Location, locate
 from cdxmill.tasks.record_sampling import Sample, choose_records, read_chosen
@@ -72,7 +72,7 @@ def train_dictionary(archives: Sequence[Input], options: Training, failures: Fai
     """
     output = os.fspath(options.output)
     place, statistics = output_file(output, replace=options.replace), locate(f"{output}.json")
-    check_inputs_stay([place, statistics], [archive.location for archive in archives])
+    check_archives_stay([place, statistics], archives)
     if not options.replace and not _is_statistics(statistics):
         statistics.check_absent()  # a run that was killed leaves them without their dictionary
     sample = choose_records(archives, SAMPLE, options.seed, options.processes, options.quiet, failures)
@@ -91,12 +91,12 @@ def train_dictionary(archives: Sequence[Input], options: Training, failures: Fai
         sample.by_file,
         savings(held_out, dictionary, options.level),
     )
-    with statistics.write_atomic() as file:
+    with writing(place, replace=options.replace) as file:  # it gets its name after the statistics
+        file.write(dictionary)
         found = _statistics(archives, sample, trained, total, options)
         own = {"id": trained.number, "size": trained.size, "sha256": hashlib.sha256(dictionary).hexdigest()}
-        file.write(json.dumps({**own, **found}, indent=1).encode())
-    with place.write_named() as file:
-        file.write(dictionary)
+        with statistics.write_atomic() as beside:
+            beside.write(json.dumps({**own, **found}, indent=1).encode())
     return trained
 
 

@@ -24,6 +24,8 @@ _ENDING = re.compile(r"\.\w{1,12}", re.ASCII)
 _NAMED = 12
 """Kinds that are listed; the others are summed up."""
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*/?", re.I)
+_LISTED = re.compile(r"(.+?):\d+: ", re.S)
+"""The start of the label of an archive in a manifest."""
 _LONGEST = 255
 """Bytes of a file name. No local file has a longer one."""
 _SHOWN = 3
@@ -74,6 +76,12 @@ class Input(NamedTuple):
     def is_listed(self) -> bool:
         """Whether a manifest lists it. Its label has the line of the manifest then."""
         return self.label != self.path
+
+    @property
+    def manifest(self) -> str:
+        """The manifest that lists it; "" if none does."""
+        found = _LISTED.match(self.label) if self.is_listed else None
+        return found[1] if found else ""
 
     def to_fields(self) -> list[str]:
         """The input as JSON has it, for a task of a job."""

@@ -1,15 +1,15 @@
-"""CDX files that name one archive, but have records of two: two archives with one name, or an old index of one.
+"""Lines that name one archive, but are of records of two: two archives with one name, or an old index of one.
 
-Only files whose first lines name the same archive are compared, by the start of each. So it costs nothing otherwise.
+The starts of some files are compared: of the first ones, and of those whose first lines name the same archive.
 """
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import NamedTuple
 
 from cdxmill.errors import InputError
@@ -19,8 +19,8 @@ from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
 
 _COMPARED = 1 << 18
 """Bytes of lines of each file that are compared: some hundred ranges of two archives hardly ever fit beside each other."""
-_MOST, _NAMES = 64, 200
-"""Files of one name, and names, that are compared."""
+_FIRST, _MOST, _NAMES = 4, 64, 200
+"""Files that are compared whatever they name, files of one name, and names."""
 
 
 class Range(NamedTuple):
@@ -32,41 +32,45 @@ class Range(NamedTuple):
     file: int
 
 
-def two_archives(sources: Iterable[CdxSource]) -> Iterator[str]:
+def two_archives(sources: Sequence[CdxSource]) -> Iterator[str]:
     """A note for each archive of whose records the ranges overlap."""
     by_name = defaultdict[bytes, list[CdxSource]](list)
     for source in sources:
         if source.archive:
             by_name[source.archive].append(source)
-    shared = ((name, found) for name, found in by_name.items() if len(found) > 1)
-    for name, found in islice(shared, _NAMES):
-        if (pair := _clash(name, found[:_MOST])) is not None:
-            yield (
-                f"{pair[0]} and {pair[1]}: note: both have lines of {os.fsdecode(name)}, but of different records: two archives"
-                " have this name, or one index is old"
-            )
+    shared = islice((found[:_MOST] for found in by_name.values() if len(found) > 1), _NAMES)
+    clashes = dict(chain.from_iterable(map(_clashes, (sources[:_FIRST], *shared))))
+    for name, (one, other) in islice(clashes.items(), _NAMES):
+        files = f"{one}: note: has" if one == other else f"{one} and {other}: note: both have"
+        yield (
+            f"{files} lines of {os.fsdecode(name)}, but of different records: two archives have this name, or one index is old"
+        )
 
 
-def _clash(name: bytes, sources: Sequence[CdxSource]) -> tuple[str, str] | None:
-    """Two of the files that have records of different archives."""
-    ranges = sorted(one for number, source in enumerate(sources) for one in _ranges(name, source, number))
-    for one, following in pairwise(ranges):
-        is_same = (one.start, one.timestamp) == (following.start, following.timestamp)
-        if one.file != following.file and following.start < one.end and not is_same:
-            return sources[one.file].path, sources[following.file].path
-    return None
+def _clashes(sources: Sequence[CdxSource]) -> Iterator[tuple[bytes, tuple[str, str]]]:
+    """The archives of which files have records that cannot be of one archive, with two of the files, or one twice."""
+    by_name = defaultdict[bytes, list[Range]](list)
+    for number, source in enumerate(sources):
+        for name, found in _ranges(source, number):
+            by_name[name].append(found)
+    for name, ranges in by_name.items():
+        for one, following in pairwise(sorted(ranges)):
+            is_same = (one.start, one.timestamp) == (following.start, following.timestamp)
+            if following.start < one.end and not is_same:
+                yield name, (sources[one.file].path, sources[following.file].path)
+                break
 
 
-def _ranges(name: bytes, source: CdxSource, number: int) -> Iterator[Range]:
-    """The ranges of the first lines of a file that name an archive. Lines without a length have none."""
+def _ranges(source: CdxSource, number: int) -> Iterator[tuple[bytes, Range]]:
+    """The archive and the range of each of the first lines of a file. Lines without a length have none."""
     left = _COMPARED
     with suppress(InputError):  # reported when the file is sorted
         for lines in split_lines(read_pieces(source.location), _COMPARED):
             for line in filter(is_capture_line, lines):
                 with suppress(ValueError):
                     (filename, offset, length), time = place_in(line)
-                    if filename == name and length:
-                        yield Range(offset, offset + length, time, number)
+                    if length:
+                        yield filename, Range(offset, offset + length, time, number)
             left -= sum(map(len, lines))
             if left < 0:
                 return

@@ -1,6 +1,5 @@
 """Options of commands that make, copy, check and serve clusters."""
 
-from pathlib import Path
 from typing import Any
 
 from cdxmill.options.archives import LineOptions
@@ -12,7 +11,6 @@ from cdxmill.options.option import (
     Needs,
     Options,
     Paths,
-    ReadBy,
     Running,
     argument,
     option,
@@ -201,10 +199,9 @@ class Serving(Options):
     title: str | None = option(
         "--title TEXT", "Title of the collection. Default: the name of the directory.", default=None
     )
-    config_only: Path | None = option(
+    config_only: str | None = option(
         "--config-only DIR",
         "Write config.yaml to this directory and do not start pywb.",
-        ReadBy(Path),
         default=None,
     )
     replace: bool = option("--replace", "Replace an existing output.", Needs("config_only"), default=False)

@@ -7,8 +7,9 @@ import os
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import IO, TypeVar
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.own_records import CONTROLS
@@ -187,6 +188,13 @@ def identity(path: PathOrUrl) -> str:
         return place.text
 
 
+def check_archives_stay(outputs: Iterable[Location], archives: Iterable[Input]) -> None:
+    """Raise UsageError if an output would replace an archive, the WACZ that has it, or the manifest that lists it."""
+    files = {(archive.location.stored_in, archive.manifest) for archive in archives}
+    manifests = {locate(manifest) for _, manifest in files if manifest}
+    check_inputs_stay(outputs, [*(place for place, _ in files), *manifests])
+
+
 def check_inputs_stay(outputs: Iterable[Location], inputs: Iterable[Location]) -> None:
     """Raise UsageError if an output would replace a file that is read. Every command that writes a file asks this."""
     read: dict[object, list[Location]] = {}
@@ -234,6 +242,21 @@ def unique_names(archives: Sequence[Input]) -> dict[Input, str]:
 def _unique_name(path: str) -> str:
     name = posixpath.basename(without_host(path))
     return f"{_readable(name)}-{_hash(identity(path))}.cdx.gz"
+
+
+@contextmanager
+def writing(place: Location, *, replace: bool) -> Iterator[IO[bytes]]:
+    """Write the file of `output_file`, as `write_named` does.
+
+    Raises UsageError if it may not be replaced, and another run or the user has written it since the start.
+    """
+    if not replace:
+        place.check_absent()
+    is_new = not replace and place.status() is None
+    with place.write_named() as file:
+        yield file
+        if is_new:
+            place.check_absent()
 
 
 def output_file(path: PathOrUrl, *, replace: bool) -> Location:

@@ -236,7 +236,9 @@ def test_replace_builds_a_cluster_with_a_corrupt_shard_again(
 
 
 @pytest.mark.parametrize("options", [(), ("--replace",)])
-@pytest.mark.parametrize("name", ["cdx-00007.gz", "part-00000", "cluster.idx", "all.idx", "splits.txt"])
+@pytest.mark.parametrize(
+    "name", ["cdx-00007.gz", "part-00000", "cluster.idx", "all.idx", "splits.txt", ".finished.json"]
+)
 def test_files_of_another_cluster_are_never_deleted(
     name: str, options: tuple[str, ...], command: str, inputs: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:

@@ -108,7 +108,7 @@ def test_an_index_without_shards_has_the_locations_of_the_source(
 
 
 @pytest.mark.parametrize(
-    "name", ["cluster.loc", "cluster.summary", "archives.tsv", "splits.txt", "splits.seq"]
+    "name", ["cluster.loc", "cluster.summary", "archives.tsv", "splits.txt", "splits.seq", ".published.json"]
 )
 def test_a_file_beside_which_there_is_no_cluster_is_not_overwritten(
     name: str, cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path

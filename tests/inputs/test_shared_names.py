@@ -54,6 +54,34 @@ def test_two_archives_with_one_name_are_noted(
     assert (f"a/c.cdx.gz and b/c.cdx.gz: {NOTE}" in capsys.readouterr().err) == is_noted
 
 
+def test_lines_of_two_archives_in_one_file_are_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = gzip.decompress(Path(write("a.cdx.gz", APART)).read_bytes())
+    for name, ranges in (("b", [(35, 5)]), ("c", [(5, 30)])):
+        second = gzip.decompress(Path(write(f"{name}.cdx.gz", ranges)).read_bytes())
+        Path(f"{name}.cdxj").write_bytes(b"".join(sorted((first + second).splitlines(keepends=True))))
+    assert main(["zipnum", "-q", "-s", "1", "-o", "b", "b.cdxj"]) == 0
+    assert "note" not in capsys.readouterr().err
+    assert main(["zipnum", "-q", "-s", "1", "-o", "c", "c.cdxj"]) == 0
+    assert "c.cdxj: note: has lines of c.warc.gz, but of different records" in capsys.readouterr().err
+
+
+def test_files_that_start_with_other_archives_are_compared_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = []
+    for name, ranges in (("a", APART), ("b", [(5, 30)])):
+        path = write(f"{name}.cdx.gz", [(0, 1)], name=name)
+        lines = Path(path).read_bytes() + Path(write("c.cdx.gz", ranges)).read_bytes()
+        Path(path).write_bytes(lines)
+        files.append(path)
+    assert main(["zipnum", "-q", "-s", "1", "-o", "cluster", *files]) == 0
+    assert f"a.cdx.gz and b.cdx.gz: {NOTE}" in capsys.readouterr().err
+
+
 def test_real_archives_with_one_name_are_noted(
     pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+
+from cdxmill.errors import UsageError
+from cdxmill.outputs.names import writing
+from cdxmill.storage.location import locate
 
 from ..conftest import RunCdxmill
 
 
 @pytest.fixture
 def directory(pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill) -> Path:
-    """i.warc.gz, an archive; a.cdxj, its index, which has other names, too; link.warc.gz, a link to the archive."""
+    """i.warc.gz, an archive; a.cdxj, its index, which has other names, too; link.warc.gz, a link to the archive.
+
+    list names the archive, w.wacz has it. old is a cluster, far its index alone.
+    """
     shutil.copyfile(pywb_warcs / "iana.warc.gz", tmp_path / "i.warc.gz")
     assert run_cdxmill("index", "-q", "-o", "a.cdxj", "i.warc.gz", cwd=tmp_path).returncode == 0
     assert run_cdxmill("zipnum", "-q", "-s", "1", "-o", "old", "a.cdxj", cwd=tmp_path).returncode == 0
     for name in ("a.seq", "t.tree.archives.gz", "d.json", "b.cdxj.gz"):
         shutil.copyfile(tmp_path / "a.cdxj", tmp_path / name)
     (tmp_path / "link.warc.gz").symlink_to("i.warc.gz")
+    for name in ("list", "list.cdxj"):
+        (tmp_path / name).write_text("i.warc.gz\n")
+    with zipfile.ZipFile(tmp_path / "w.wacz", "w") as file:
+        file.write(tmp_path / "i.warc.gz", "archive/i.warc.gz")
+    assert run_cdxmill("publish", "-q", "--index-only", "old", "far", cwd=tmp_path).returncode == 0
     return tmp_path
 
 
@@ -35,6 +51,15 @@ def directory(pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill) -> Path
         "sample -s 2 -o a.txt a.seq",
         "prefix-index build -o a.cdxj a.cdxj",
         "split-points -s 2 -o old/cluster.idx --from-cluster old",
+        "split-points -s 2 -o old/cluster.json --from-cluster old",
+        "split-points -s 2 -o old/splits.txt --from-cluster old/cluster.idx",
+        "prefix-index build -o old/part-00000 old",
+        "prefix-index build -o ./old/cdx-00000.gz far",
+        "count tags -o list --manifest list",
+        "index -o list.cdxj --manifest list.cdxj",
+        "train-dictionary -o list --manifest list",
+        "count tags -o w.wacz w.wacz",
+        "cat w.wacz/archive/i.warc.gz --table w.wacz",
     ],
 )
 def test_an_output_that_is_an_input_is_refused(
@@ -49,6 +74,13 @@ def test_an_output_that_is_an_input_is_refused(
 
 def contents(directory: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+def test_a_configuration_is_not_written_to_an_empty_name(directory: Path, run_cdxmill: RunCdxmill) -> None:
+    done = run_cdxmill("serve", "old", "--config-only", "", cwd=directory)
+    assert done.returncode == 2
+    assert b"--config-only is empty; give a value" in done.stderr
+    assert not (directory / "config.yaml").exists()
 
 
 @pytest.mark.parametrize(
@@ -107,3 +139,26 @@ def test_a_cluster_is_not_mixed_with_its_archives(
     assert done.returncode == 2
     assert b": has archives that are read; choose another directory for the cluster" in done.stderr
     assert sorted(directory.rglob("*")) == before
+
+
+def test_a_file_that_appears_during_the_run_stays(tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    pipe, output = tmp_path / "pipe", tmp_path / "t.tree"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(run_cdxmill, "prefix-index", "build", "-q", "-o", output, pipe)
+        with pipe.open("w") as lines:  # the run has begun
+            output.write_text("mine")
+            lines.write('com,a)/ 20200101000000 {"length": "9", "offset": "1", "filename": "w.gz"}\n')
+    assert run.result().returncode == 2
+    assert b"t.tree: already exists; use --replace" in run.result().stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"pipe", "t.tree"}
+    assert output.read_text() == "mine"
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_file_that_appears_while_the_output_is_written(is_replaced: bool, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    with suppress(UsageError), writing(locate(output), replace=is_replaced) as file:
+        file.write(b"new")
+        output.write_text("mine")
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"new" if is_replaced else b"mine"]

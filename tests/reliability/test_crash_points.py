@@ -21,7 +21,21 @@ def bench(tmp_path_factory: pytest.TempPathFactory, pywb_warcs: Path) -> CrashBe
     return CrashBench(Path(COMMAND), pywb_warcs, tmp_path_factory.mktemp("crash") / "work")
 
 
-@pytest.mark.parametrize("name", ["index", "recompress", "sample", "zipnum-2", "build", "publish", "copy-2"])
+NAMES = (
+    "index",
+    "recompress",
+    "scan",
+    "reindex",
+    "sample",
+    "zipnum-2",
+    "zipnum-over",
+    "build",
+    "publish",
+    "copy-2",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_fault_of_the_file_system_loses_nothing(name: str, bench: CrashBench) -> None:
     (scenario,) = (one for one in all_scenarios(bench) if one.name == name)
     wanted = without_fault(bench, scenario)

@@ -62,6 +62,15 @@ def by_checksum(found: Files, old: Files, new: Files) -> str:
     return state
 
 
+def by_list(found: Files, old: Files, new: Files) -> str:
+    """A reader of a copy: each archive has its index and its list, and those of earlier runs stay."""
+    archives = [name for name in found if name.endswith(".warc.gz")]
+    beside = {f"{name.removesuffix('.warc.gz')}{ending}" for name in archives for ending in (".cdxj", ".tsv")}
+    assert beside <= found.keys()
+    is_whole = all(found[name] == new[name] for name in (*archives, *beside)) and old.keys() <= found.keys()
+    return "mix" if not is_whole else "new" if found.keys() == new.keys() else "old"
+
+
 def by_search(found: Files, old: Files, new: Files) -> str:
     """A reader of a prefix B-tree, which is one file: its answer, or an error."""
     try:
@@ -78,6 +87,12 @@ PAIRS = [
         ["recompress", "--to", "gz", "--index", "--offsets", "--level", "1", "-o", "out", "0.warc.gz"],
         ["recompress", "--to", "gz", "--replace", "--level", "9", "-o", "out", "0.warc.gz"],
         by_bytes("0.warc.gz", "0.cdx.gz", "0.warc.gz.offsets.gz"),
+    ),
+    Pair(
+        "copy",
+        ["copy", "--archives", ".", "--limit", "5", "-o", "out", "all.cdxj", "*"],
+        ["copy", "--archives", ".", "--size", "64K", "-o", "out", "all.cdxj", "*"],
+        by_list,
     ),
     Pair(
         "sample",
@@ -105,6 +120,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with an archive and CDXJ files. Two of these have the same captures in other archives."""
     directory = tmp_path_factory.mktemp("inputs")
     (directory / "0.warc.gz").write_bytes(b"".join(make_records(WarcRecipe(1, 30, 2000), "0.warc.gz")))
+    assert main(["index", "-q", "-o", str(directory / "all.cdxj"), str(directory / "0.warc.gz")]) == 0
     keys = [f"com,a{number:03d})/" for number in range(100)]
     (directory / "0.cdxj").write_text("".join(f"{key} 2020 {{}}\n" for key in keys))
     for name in "12":
@@ -152,6 +168,7 @@ def test_a_kill_at_any_step_leaves_the_old_or_the_new_state_or_an_error(
 ) -> None:
     shutil.copytree(inputs, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1600000000")
     states = []
     for call in (pair.old, pair.new):
         run(call, MOST)

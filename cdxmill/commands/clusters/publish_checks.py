@@ -135,7 +135,10 @@ class Way(Enum):
 
 
 class PublishTarget:
-    """What the target has: `known` are the shards that earlier runs copied, finished or not, with their SHA-256."""
+    """What the target has: `known` are the shards that earlier runs copied, finished or not, with their SHA-256.
+
+    Raises UsageError if the list of an unfinished run is somebody else's file.
+    """
 
     def __init__(self, target: Location) -> None:
         self.target = target
@@ -176,10 +179,7 @@ class PublishTarget:
         foreign = [name for name in self.found if NUMBERED.fullmatch(name) or name in written]
         foreign += [name for name in SPLITS if name in self.found and not self._is_copy(source, name)]
         if foreign:
-            raise UsageError(
-                f"{self.target}: has {min(foreign)}, and no {MANIFEST} says of which cluster it is;"
-                " choose another directory, or move it away"
-            )
+            raise _foreign(self.target, min(foreign))
         return Way.THERE
 
     def _way_to_finished(self, source: Location, index_only: bool, replace: bool) -> Way:
@@ -212,10 +212,19 @@ class PublishTarget:
 
 
 def _known(target: Location, found: Mapping[str, Entry]) -> dict[str, str]:
-    with suppress(InputError, ValueError):
+    with suppress(InputError):
         if MANIFEST in found:
             return {shard.name: shard.sha256 for shard in read_manifest(target / MANIFEST).shards}
         if COPIED in found:
-            noted = json.loads((target / COPIED).read_bytes())
-            return {str(name): str(digest) for name, digest in noted.items()}
+            try:
+                noted = json.loads((target / COPIED).read_bytes())
+                return {str(name): str(digest) for name, digest in noted.items()}
+            except (ValueError, AttributeError, RecursionError):
+                raise _foreign(target, COPIED) from None
     return {}
+
+
+def _foreign(target: Location, name: str) -> UsageError:
+    return UsageError(
+        f"{target}: has {name}, and no {MANIFEST} says of which cluster it is; choose another directory, or move it away"
+    )

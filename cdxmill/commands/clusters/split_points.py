@@ -9,6 +9,7 @@ from typing import NamedTuple
 from cdxmill.cluster.find import find_index
 from cdxmill.cluster.reader import manifest_beside, open_cluster
 from cdxmill.cluster.split_files import check_splits_absent, split_files, write_splits
+from cdxmill.cluster.write import files_of
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.manifest import Manifest
 from cdxmill.formats.clusters.zipnum import BlockRef
@@ -44,11 +45,11 @@ class SplitPoints(NamedTuple):
 def split_cluster(cluster: str, shards: int, output: PathOrUrl, kind: str, *, replace: bool) -> SplitPoints:
     """Write the split points of the cluster at a path or URL to two files; `output` is of the `kind`, .txt or .seq.
 
-    Raises UsageError if a file exists and may not be replaced, or is the index; and as `points_of_cluster`.
+    Raises UsageError if a file exists and may not be replaced, or is one of the cluster; and as `points_of_cluster`.
     """
     if not replace:
         check_splits_absent(output, kind)
-    check_inputs_stay(split_files(output, kind), [find_index(locate(cluster))])
+    check_inputs_stay(split_files(output, kind), files_of(find_index(locate(cluster))))
     found = points_of_cluster(cluster, shards)
     write_splits(found.points, output, kind)
     return found

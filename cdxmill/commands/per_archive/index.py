@@ -29,7 +29,7 @@ from cdxmill.messages import count, human_bytes
 from cdxmill.options.archives import LineOptions, Recording
 from cdxmill.options.option import text_list
 from cdxmill.outputs.existing import LineSettings, Rule
-from cdxmill.outputs.names import check_index_names, check_inputs_stay, output_file
+from cdxmill.outputs.names import check_archives_stay, check_index_names, output_file, writing
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import RunTasks, run_tasks
 from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions, parse_record_types
@@ -210,11 +210,11 @@ def index_to_file(
     InputError if there are failures and no line: then no file is written.
     """
     output = output_file(path, replace=options.existing is Rule.REPLACE)
-    check_inputs_stay([output], [archive.location for archive in archives])
+    check_archives_stay([output], archives)
     with _index_together(archives, options, failures) as (summary, lists):
         if failures.count and not summary.captures:
             raise InputError(output.text, "was not written, because no archive gave a line")
-        with output.write_named() as file:
+        with writing(output, replace=options.existing is Rule.REPLACE) as file:
             write_lines(lists, file, output.name)
     return summary
 

@@ -19,7 +19,7 @@ from cdxmill.errors import InputError, StoppedError
 from cdxmill.inputs.named import Input, check_archives
 from cdxmill.messages import say
 from cdxmill.outputs.existing import OutputSettings, PlannedOutputs, Rule, plan_outputs
-from cdxmill.outputs.names import check_inputs_stay, identity
+from cdxmill.outputs.names import check_archives_stay, identity
 from cdxmill.outputs.record import (
     OutputRow,
     Summed,
@@ -220,7 +220,7 @@ def checked_place(names: Mapping[Input, str], target: PathOrUrl) -> Location:
     place.check_writable()
     if place.directory is not None:
         check_own_records(place.directory)
-    check_inputs_stay(outputs_in(place, names).values(), [archive.location for archive in names])
+    check_archives_stay(outputs_in(place, names).values(), names)
     return place
 
 
