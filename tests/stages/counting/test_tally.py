@@ -17,9 +17,9 @@ from cdxmill.stages.counting.tally import (
     Tally,
     clean_item,
     new_tally,
-    start_tags,
     sum_lines,
 )
+from cdxmill.stages.pages.html_tags import start_tags
 
 MARKUP = [
     "<",
