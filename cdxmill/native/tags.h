@@ -1,11 +1,11 @@
-/* The start tags of a page, as the tokenizer of the HTML standard finds them. See stages/counting/tally.py. */
+/* The start tags of a page, as the tokenizer of the HTML standard finds them. See stages/pages/html_tags.py. */
 
 #ifndef CDX_TAGS_H
 #define CDX_TAGS_H
 
 #include "text.h"
 
-#define CDX_MAX_TAG 60 /* MAX_TAG of tally.py */
+#define CDX_MAX_TAG 60 /* MAX_TAG of html_tags.py */
 
 typedef int (*cdx_on_tag)(void *context, const cdx_byte *name, size_t length); /* a negative result ends the search */
 

@@ -60,6 +60,7 @@ def _calls(code: str, *options: str) -> ScanCase:
     return ScanCase(options=options, code=f'    if record.url.endswith("/{BAD}"): {code}\n')
 
 
+_TEXT = ("--where", "text:needle", "--extract", "url,main_text")
 _JSON = ("--where", "body:needle")
 _LARGE = b"<title>x</title><p>A needle</p>" + b"<p>" + b"word " * (20 << 20)
 _BOMB = gzip.compress(PAGE + bytes(300 << 20), 1)
@@ -78,9 +79,7 @@ CASES = {
     "scan-truncated": _encoded("gzip", gzip.compress(PAGE * 1000)[:-20]),
     "scan-bomb": _encoded("gzip", _BOMB)._replace(options=_JSON),
     "scan-large": ScanCase(_LARGE),
-    "scan-nested-tags": ScanCase(
-        b"<div>" * 2_000_000 + PAGE, options=("--where", "text:needle", "--timeout", "1")
-    ),
+    "scan-nested-tags": ScanCase(b"<div>" * 2_000_000 + PAGE, options=(*_TEXT, "--timeout", "30")),
     "scan-wat": ScanCase(b'{"Envelope": {"needle": [', "Content-Type: application/json\r\n", _JSON),
     "scan-raises": _calls("raise KeyError(7)"),
     "scan-hangs": _calls("time.sleep(999)", "--timeout", "1"),

@@ -47,6 +47,8 @@ class NameNode(QuietServer):
         self.page_status = 404
         self.modes: dict[str, str] = {}
         """The permissions of directories that were set."""
+        self.data_node = self.address
+        """Where requests for the content of files are sent."""
         self._numbers = 0
 
     @property
@@ -97,7 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _redirect(self, op: str, path: str, query: dict[str, str]) -> None:
         if op == "OPEN" and path not in self.server.files:
             return self._refuse(404, "FileNotFoundException")
-        address = f"{self.server.address}/data{PREFIX}{urlsplit(self.path).path.partition(PREFIX)[2]}"
+        address = f"{self.server.data_node}/data{PREFIX}{urlsplit(self.path).path.partition(PREFIX)[2]}"
         return self._answer(307, b"", Location=f"{address}?{urlencode({'op': op, **query})}")
 
     def _open(self, path: str, query: dict[str, str], body: bytes) -> None:

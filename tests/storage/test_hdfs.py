@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from cdxmill.errors import InputError, StoppedError, UsageError
-from cdxmill.storage.hadoop import hdfs
+from cdxmill.storage.hadoop import hdfs, web_hdfs
 from cdxmill.storage.location import locate
 
 from .contract import check_storage, check_writing
@@ -151,6 +151,26 @@ def test_what_is_refused_is_told_at_once(node: NameNode) -> None:
     node.refusals = [(403, "AccessControlException")]
     told = "refused (403 AccessControlException: AccessControlException of the test); check the access rights"
     assert error_of(URL) == told
+
+
+def test_a_name_node_does_not_lead_to_a_link_local_address(node: NameNode) -> None:
+    node.data_node = "http://169.254.169.254"
+    told = "http://169.254.169.254 has the link-local address 169.254.169.254, which is not allowed"
+    assert error_of(URL) == told
+    with pytest.raises(StoppedError, match="link-local"), locate(URL).write_atomic() as file:
+        file.write(b"secret")
+
+
+def test_a_large_answer_is_an_error(node: NameNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bounds are 256 MiB, and 1 MiB for the text of an error."""
+    assert (web_hdfs._LARGEST, web_hdfs._LARGEST_ERROR) == (256 << 20, 1 << 20)
+    monkeypatch.setattr(web_hdfs, "_LARGEST", 100)
+    assert error_of(URL).startswith("the answer has more than 100 bytes")
+    monkeypatch.undo()
+    monkeypatch.setenv("CDXMILL_WEBHDFS", node.address)
+    monkeypatch.setattr(web_hdfs, "_LARGEST_ERROR", 10)
+    node.refusals = [(403, "AccessControlException")]
+    assert "AccessControlException" not in error_of(URL)
 
 
 def test_absent_files_and_directories_are_told(node: NameNode) -> None:

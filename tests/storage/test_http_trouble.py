@@ -94,6 +94,19 @@ def test_connections_that_are_dropped_are_made_again(server: RangeServer, file: 
     assert read_all(server.url + A) == BODY
 
 
+@pytest.mark.parametrize(
+    "headers", [{"X": "x" * (64 << 10)}, {f"X{number}": "x" for number in range(101)}], ids=["long", "many"]
+)
+def test_large_headers_are_an_error(
+    headers: dict[str, str], server: RangeServer, file: Served, hurry: None
+) -> None:
+    file.headers = {}
+    assert read_all(server.url + A) == BODY
+    file.headers = headers
+    with pytest.raises(InputError):
+        read_all(server.url + A)
+
+
 def test_a_server_that_is_down_is_named(hurry: None) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

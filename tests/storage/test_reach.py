@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 import socket
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -184,6 +185,17 @@ def test_the_reach_of_content_depends_on_its_place(
         assert locate(path).content_reach() == Reach.PUBLIC
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://minio:9000")
     assert locate("s3://bucket/C").content_reach() == Reach.NETWORK
+
+
+def test_a_password_of_netrc_is_not_sent(
+    server: RangeServer, file: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".netrc").write_text("default login me password secret")
+    (tmp_path / ".netrc").chmod(0o600)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
+    assert read_all(server.url + A) == BODY
+    assert not any("authorization" in headers for headers in server.request_headers)
 
 
 def test_a_password_in_a_url_is_not_sent(server: RangeServer, file: Served) -> None:

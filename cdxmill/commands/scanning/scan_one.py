@@ -19,7 +19,6 @@ from cdxmill.formats.archives.warc_header import HeaderMatch, HeaderShapes
 from cdxmill.running.failures import Failure
 from cdxmill.running.watched import NO_LOSSES, Losses, mark, unmark, unmarked
 from cdxmill.stages.pages.full_record import CUT_RECORD, FullRecord
-from cdxmill.stages.pages.parse_page import CUT
 from cdxmill.stages.records.decode_payload import PayloadError
 from cdxmill.stages.records.fetch_record import NoRecord
 from cdxmill.stages.records.parse_header import RecordError
@@ -227,7 +226,9 @@ class _Scan:
             return None
         try:
             record = FullRecord(content, number, self._shapes, found)
-            return (content, record) if self._passes(record) else None
+            if self._passes(record):
+                return content, record
+            self._note_problem_of_page(record)
         except RecordError as error:
             self._fail(content.offset, error.reason, error.hint)
         except Exception as error:  # whatever a strange record leads to
@@ -265,13 +266,18 @@ class _Scan:
 
     def _note_problems(self, record: FullRecord) -> None:
         """Note a matching record whose body could be decoded only in part."""
-        body, page = record.__dict__.get("body"), record.__dict__.get("page")
+        body = record.__dict__.get("body")
         problems = [] if body is None or not body.problem else [body.problem]
         if record.is_large:
             problems.append(CUT_RECORD)
-        if page is not None and page.is_cut:
-            problems.append(CUT)
         self.notes += [Note(record.offset, problem) for problem in problems]
+        self._note_problem_of_page(record)
+
+    def _note_problem_of_page(self, record: FullRecord) -> None:
+        """Note a page that was parsed only in part, also if it does not match: the rest might."""
+        page = record.__dict__.get("page")
+        if page is not None and page.problem:
+            self.notes.append(Note(record.offset, page.problem))
 
     def _fail(self, offset: int | None, reason: str, hint: str = "") -> None:
         self.failures.append(Failure(self._task.archive.path, offset, reason, hint))

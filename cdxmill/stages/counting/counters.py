@@ -153,7 +153,7 @@ def count_links(record: Record, tally: Tally) -> list[str]:
     url = record.headers.get(b"warc-target-uri", b"").strip(b"<>").decode("utf-8", "replace")
     page = Page(url, html.data, html.content_type)
     add_links(url, page.base, page.hrefs, tally)
-    return html.problems
+    return [*html.problems, *([page.problem] if page.problem else [])]
 
 
 def _from_wat(read: Callable[[bytes | bytearray], Value], record: Record) -> Value:

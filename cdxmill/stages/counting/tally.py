@@ -1,6 +1,4 @@
-"""Counts of items: in memory, in runs of lines, and their sums. Also the start tags of a page, which are such items.
-
-Start tags are found without a tree, so those that a parser adds, like `<tbody>`, are missing. `native/tags.c` does the same.
+"""Counts of items: in memory, in runs of lines, and their sums.
 
 A line of a run is `<item> TAB <count> TAB <name of the run>`. So the lines of different runs differ, and the merge of
 runs, which removes equal lines, keeps them all.
@@ -15,32 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from cdxmill.stages import native
 from cdxmill.stages.lines.line_lists import TextBlock
 from cdxmill.stages.lines.sort_lines import Create, Run, write_run
+from cdxmill.stages.pages.html_tags import start_tags
 
 if TYPE_CHECKING:
     from cdxmill.stages import _native
 
-MAX_TAG = 60
-"""Bytes of the longest name that is counted."""
-
-_MARKUP = re.compile(
-    rb"<(?:(/?)([a-zA-Z][^\t\n\f\r />]*+)(?=[\t\n\f\r />])|!--|!\[CDATA\[|/(?=.)|[!?])", re.S
-)
-_REST = re.compile(
-    rb"(?:[\t\n\f\r /]++|[^\t\n\f\r />][^\t\n\f\r />=]*+"
-    rb"(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^\t\n\f\r >]*+))?+)*+>"
-)
-"""From the end of a tag's name to its `>`: attributes with their values."""
-_COMMENT = re.compile(rb"-?>|.*?--!?>", re.S)
-_BOGUS = re.compile(rb"[^>]*>")
-_CDATA = re.compile(rb".*?\]\]>", re.S)
-_SCRIPT = re.compile(rb"<!--|-->|<(/?)script(?=[\t\n\f\r />])", re.I)
-_TEXT = {
-    name: re.compile(rb"</%b(?=[\t\n\f\r />])" % name, re.I)
-    for name in (b"title", b"textarea", b"style", b"xmp", b"iframe", b"noembed", b"noframes")
-}
-"""Elements that contain only text, and where they end."""
-_NAME = re.compile(rb"[a-z0-9:._-]{1,%d}" % MAX_TAG)
-_FOREIGN = (b"svg", b"math")
 MAX_ITEM = 1000
 """Bytes of the longest item. Longer ones are cut, and counted by what is left."""
 _OVERHEAD = 160
@@ -54,81 +31,6 @@ Tally: TypeAlias = "DictTally | _native.Tally"
 """Both give the same lines."""
 _LIST = 1 << 12
 """Lines per list."""
-
-
-def start_tags(html: bytes) -> Iterator[bytes]:
-    """The names of the start tags, in lower case. Names with unusual bytes are skipped: they are of no HTML.
-
-    >>> list(start_tags(b'<P title="<i>"><!-- <b> --><br/><script>"<u>"</script>'))
-    [b'p', b'br', b'script']
-    """
-    in_foreign = False
-    found = _MARKUP.search(html)
-    while found is not None:
-        pos: int | None = found.end()
-        slash, name = found.groups()
-        if name is None:
-            end = _after_other(html, found, in_foreign)
-            pos = end
-        else:
-            rest = _REST.match(html, found.end())
-            if rest is None:
-                return
-            pos, name = rest.end(), name.lower()
-            if slash:
-                in_foreign = in_foreign and name not in _FOREIGN
-            else:
-                if _NAME.fullmatch(name):
-                    yield name
-                in_foreign = in_foreign or (name in _FOREIGN and html[pos - 2] != 0x2F)
-                if not in_foreign:
-                    pos = _after_text(html, name, pos)
-        if pos is None:
-            return
-        found = _MARKUP.search(html, pos)
-
-
-def _after_other(html: bytes, found: re.Match[bytes], in_foreign: bool) -> int | None:
-    """The end of a comment or the like; None if it does not end."""
-    start, pos = found[0], found.end()
-    if start == b"<!--":
-        pattern = _COMMENT
-    elif start == b"<![CDATA[" and in_foreign:
-        pattern = _CDATA
-    else:
-        pattern, pos = _BOGUS, found.start() + 2
-    end = pattern.match(html, pos)
-    return None if end is None else end.end()
-
-
-def _after_text(html: bytes, name: bytes, pos: int) -> int | None:
-    """The position of the end tag of an element that contains only text; `pos` if it contains elements, too."""
-    if name == b"plaintext":
-        return None
-    if name == b"script":
-        return _script_end(html, pos)
-    if name not in _TEXT:
-        return pos
-    end = _TEXT[name].search(html, pos)
-    return None if end is None else end.start()
-
-
-def _script_end(html: bytes, pos: int) -> int | None:
-    """Where a script ends: not within `<!-- <script> ... </script> -->`."""
-    in_comment = in_script = False
-    while (found := _SCRIPT.search(html, pos)) is not None:
-        pos = found.end()
-        if found[0] == b"<!--":
-            in_comment, pos = True, found.start() + 2  # `<!-->` is a whole comment
-        elif found[0] == b"-->":
-            in_comment = in_script = False
-        elif not found[1]:
-            in_script = in_comment
-        elif in_script:
-            in_script = False
-        else:
-            return found.start()
-    return None
 
 
 class DictTally:

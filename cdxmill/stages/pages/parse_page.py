@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdxmill.stages import native
 from cdxmill.stages.pages.decode_text import Language, decode_text, detect_language, language_tag
+from cdxmill.stages.pages.nesting import NESTED, parsed_size
 from cdxmill.stages.pages.web_urls import LinkBase
 
 if TYPE_CHECKING:
@@ -75,13 +76,24 @@ class Page:
         self._tree: LexborHTMLParser | None = None
         self._is_stripped = False
 
+    @computed
+    def _parsed(self) -> bytes:
+        """The part of the page that is parsed: all of it, if it has not too many nested elements."""
+        return self.html[: parsed_size(self.html)]
+
+    @property
+    def problem(self) -> str:
+        """Why not all of the page was parsed; "" if all was, or nothing yet."""
+        is_nested = "_parsed" in self.__dict__ and len(self._parsed) < len(self.html)
+        return CUT if self.is_cut else NESTED if is_nested else ""
+
     @property
     def tree(self) -> LexborHTMLParser:
         """The tree of lexbor. It is parsed again if `text` has removed the scripts from it."""
         if self._tree is None or self._is_stripped:
             from selectolax.lexbor import LexborHTMLParser
 
-            self._tree, self._is_stripped = LexborHTMLParser(self.html), False
+            self._tree, self._is_stripped = LexborHTMLParser(self._parsed), False
         return self._tree
 
     @computed
@@ -170,7 +182,7 @@ class Page:
         """The main content, without menus, footers and the like, in lines, as resiliparse finds it."""
         from resiliparse.extract.html2text import extract_plain_text
 
-        html = self.html.decode("utf-8", "replace")
+        html = self._parsed.decode("utf-8", "replace")
         return str(extract_plain_text(html, main_content=True, alt_texts=False))
 
     @computed

@@ -120,7 +120,8 @@ def _depends_on_page(href: str) -> bool:
     """Whether a link may depend on more than the directory of the page: on its name, or its query."""
     text = href.strip(_SPACES)
     start = text.partition("#")[0][:8].lower()
-    is_odd_http = start.startswith("http") and ":" in start and "//" not in start
+    scheme, colon, rest = start.partition(":")
+    is_odd_http = bool(colon) and scheme.startswith("http") and not rest.startswith("//")
     return start[:1] in ("", "?") or is_odd_http or not text.isprintable()
 
 

@@ -26,6 +26,8 @@ _WORD = re.compile(r"\s*(and|or|not)(?=[\s(]|$)", re.I)
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 _TWO = ("=~", "!=~", "~~", "!~~", "<>")
 _DEEPEST = 50
+_LONGEST_FORM = 200
+"""Characters of a condition that a message shows as the right one."""
 
 
 class Condition(NamedTuple):
@@ -49,7 +51,8 @@ class Condition(NamedTuple):
 
     def wrong(self, reason: str, form: str = "") -> ValueError:
         """The error of a condition that cannot be meant. `form` is the right one."""
-        return ValueError(f"{self.text}: {reason}{form and f'; write {form}'}")
+        is_short = 0 < len(form) <= _LONGEST_FORM
+        return ValueError(f"{self.text}: {reason}{f'; write {form}' if is_short else ''}")
 
 
 class Not(NamedTuple):

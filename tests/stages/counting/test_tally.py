@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from html.parser import HTMLParser
 from itertools import product
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -17,9 +18,10 @@ from cdxmill.stages.counting.tally import (
     Tally,
     clean_item,
     new_tally,
-    start_tags,
     sum_lines,
 )
+from cdxmill.stages.pages.html_tags import MAX_TAG, start_tags
+from tests.material.sanitizers import run_sanitized
 
 MARKUP = [
     "<",
@@ -70,6 +72,7 @@ def counts(tally: Tally) -> Counter[bytes]:
         "".join
     )
 )
+@example("".join(f"<{'a' * length}>" for length in (MAX_TAG, MAX_TAG + 1, 80, 5000)))
 @example("<svg><title/><path></svg><title><b></title>")
 @example("<script><!--<script></script><b></script><i><!--><u>")
 @example("<a\n href=x><b/><c/ d><e f='>'><g h=\"\n>\"><j =k><!DOCTYPE html><?xml ?></ x><m")
@@ -79,6 +82,26 @@ def test_both_find_the_same_tags(html: str) -> None:
     for tally in (compiled, python):
         tally.add_tags(html.encode())
     assert counts(compiled) == counts(python) == Counter(start_tags(html.encode()))
+
+
+_SANITIZED = """
+import ctypes, random, sys, _native
+random = random.Random(3)
+pieces = [piece.encode() for piece in sys.argv[1:]]
+tally = _native.Tally()
+for length in (60, 61, 80, 5000):
+    tally.add_tags(b"<%b>" % (b"a" * length))
+for _ in range(20_000):
+    data = b"".join(random.choices(pieces, k=random.randrange(12)))
+    data = data[: len(data) - random.randrange(3)]
+    if data:
+        tally.add_tags((ctypes.c_char * len(data)).from_buffer_copy(data))  # bytes have a NUL after the last byte
+assert tally.take(b"").count(b"a" * 60) == 1
+"""
+
+
+def test_no_byte_outside_of_a_page_is_touched(tmp_path: Path) -> None:
+    run_sanitized(_SANITIZED, tmp_path, *MARKUP)
 
 
 @given(st.text(st.sampled_from("ab\u00e9\u4e2d\u2003\x00\x1b" + SPACES), max_size=60))

@@ -13,6 +13,7 @@ import brotli  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import pytest
 import zstandard
 
+from cdxmill.formats.archives.zstd_dictionary import dictionary_of
 from cdxmill.stages.records.decode_payload import PayloadError, decode_payload
 from tests.material.payloads import ENCODED, PAYLOADS, TEXT, chunked, deflated
 
@@ -102,3 +103,27 @@ def test_brotli_is_decoded_if_it_is_installed_and_reported_otherwise(which: str)
         assert done.stdout == "b'hello'\nb'<p>hello</p>'\n", done.stderr
     else:
         assert "brotli is not installed" in done.stderr
+
+
+@pytest.mark.parametrize(("log", "is_read"), [(23, True), (24, False)])
+def test_a_payload_does_not_choose_how_much_memory_is_taken(log: int, is_read: bool) -> None:
+    """HTTP allows a window of 8 MiB (RFC 9659)."""
+    packed = with_window(log)
+    if is_read:
+        assert decoded(b"Content-Encoding: zstd\r\n", packed) == b"x" * 1000
+    else:
+        with pytest.raises(PayloadError, match="too much memory"):
+            decoded(b"Content-Encoding: zstd\r\n", packed)
+
+
+def test_a_dictionary_does_not_choose_how_much_memory_is_taken() -> None:
+    dictionary_of(bytes(8) + with_window(27))
+    with pytest.raises(zstandard.ZstdError, match="too much memory"):
+        dictionary_of(bytes(8) + with_window(28))
+
+
+def with_window(log: int) -> bytes:
+    """A frame of 1000 bytes that asks for a window of 2**log bytes."""
+    parameters = zstandard.ZstdCompressionParameters(window_log=log)
+    compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    return compressor.compress(b"x" * 1000) + compressor.flush()

@@ -281,3 +281,12 @@ def test_the_quick_test_of_a_head_is_that_of_the_record(
     for one_head in (head, Head(*found) if found is not None else head):
         if tests.holds_for_head is not None:
             assert tests.holds_for_head(one_head) is tests.holds(one)
+
+
+def test_a_message_does_not_repeat_a_long_line_of_a_file() -> None:
+    """A line of 5 MB was printed whole."""
+    with pytest.raises(ValueError, match="a URL starts with its scheme") as caught:
+        Plan(["url@long"], {"long": [b"a" * 5_000_000]}.__getitem__)
+    assert len(str(caught.value)) < 200
+    with pytest.raises(ValueError, match="write url:short"):
+        Plan(["url@list"], {"list": [b"short"]}.__getitem__)

@@ -1,0 +1,145 @@
+"""How much of a page is parsed: lexbor looks at all open elements for each tag, so nested tags take the square of their number.
+
+The tree is not known before it is built. So elements count as open too long rather than too short: an end tag closes an
+element only if lexbor does so, too, whatever is around it. Where that is not certain (HTML within SVG), none is closed any more.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cdxmill.stages.pages.html_tags import CDATA, FOREIGN, TEXT, Tag, tags_of
+
+MOST_STEPS = 1 << 25
+"""Open elements, beyond FREE at each tag, that are looked at: 0.1 s in lexbor, some seconds in the search for the main text."""
+FREE = 64
+"""Elements that may be open at any tag: those of usual pages."""
+NESTED = "the page has too many nested elements; only its start was parsed"
+_FEW_TAGS = 1 << 13
+"""A page with fewer tags needs no look: all of them nested are MOST_STEPS."""
+
+_EMPTY = frozenset(
+    b"area base br col embed hr img input link meta param source track wbr html head body".split()
+)
+"""Elements that have no end tag, or of which a page has one only."""
+_CELLS = frozenset(b"td th tr tbody thead tfoot".split())
+"""Parts of tables."""
+_TABLES = frozenset((b"table", b"template"))
+_INLINE = frozenset(b"option optgroup rt rp".split())
+"""Elements that the end tag of any other one closes."""
+_OPTIONAL = _CELLS | _INLINE | frozenset(b"p li dd dt".split())
+"""Elements that the end tag of a block closes."""
+_BLOCKS = _OPTIONAL - _INLINE | frozenset(
+    b"address article aside blockquote button center details dialog dir div dl fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 "
+    b"header hgroup listing main menu nav ol pre search section summary table ul".split()
+)
+_CLOSES = {
+    **dict.fromkeys((b"td", b"th"), frozenset((b"td", b"th"))),
+    **dict.fromkeys((b"tbody", b"thead", b"tfoot"), _CELLS),
+    b"tr": frozenset((b"td", b"th", b"tr")),
+    **dict.fromkeys((b"dd", b"dt"), frozenset((b"dd", b"dt"))),
+    **dict.fromkeys((b"option", b"optgroup"), frozenset((b"option",))),
+    b"p": frozenset((b"p",)),
+    b"li": frozenset((b"li",)),
+}
+"""The innermost elements that a start tag closes."""
+_BREAKS = frozenset(
+    b"b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li listing menu meta nobr ol "
+    b"p pre ruby s small span strong strike sub sup table tt u ul var font".split()
+)
+"""Tags that end an SVG."""
+_WITH_HTML = frozenset(b"foreignobject desc title mi mo mn ms mtext annotation-xml".split())
+"""Elements of SVG and MathML whose content is HTML."""
+_TEXTS = frozenset((*TEXT, b"script", b"plaintext"))
+_ODD = frozenset((*FOREIGN, b"select", b"frameset"))
+"""Elements with rules of their own for the tags within them."""
+_START = re.compile(rb"<[a-zA-Z]")
+
+
+def parsed_size(html: bytes) -> int:
+    """How many bytes of a page are parsed.
+
+    >>> parsed_size(b"<p>" * 10**5), parsed_size(b"<b></b>" * 10**5), parsed_size(b"<b>" * 10**5)
+    (300000, 700000, 24765)
+    """
+    if html.count(b"<") <= _FEW_TAGS:
+        return len(html)
+    elements, steps = _Elements(html), 0
+    for tag in tags_of(html):
+        if not elements.take(tag):
+            return _size_by_starts(html, tag.end, len(elements.names), steps)
+        steps += max(0, len(elements.names) - FREE)
+        if steps > MOST_STEPS:
+            return tag.start
+    return len(html)
+
+
+def _size_by_starts(html: bytes, position: int, depth: int, steps: int) -> int:
+    """As `parsed_size`, for the rest of a page: no element is closed any more."""
+    for found in _START.finditer(html, position):
+        depth += 1
+        steps += max(0, depth - FREE)
+        if steps > MOST_STEPS:
+            return found.start()
+    return len(html)
+
+
+class _Elements:
+    """The elements that are open."""
+
+    def __init__(self, html: bytes) -> None:
+        self._html = html
+        self.names: list[bytes] = []
+        self._odd = 0
+        """How many of them are _ODD."""
+
+    def take(self, tag: Tag) -> bool:
+        """Open or close elements. False if it is not certain what the tag and all after it do."""
+        if self._odd and self._is_uncertain(tag):
+            return False
+        if tag.is_end:
+            self._close(tag.name)
+        elif tag.name not in _EMPTY or self._odd:
+            self._add(tag)
+        return True
+
+    def _is_uncertain(self, tag: Tag) -> bool:
+        name = tag.name
+        if name == CDATA or (tag.is_end and name in FOREIGN and self.names[-1] != name):
+            return True
+        if self._is_foreign() and (name in _BREAKS if not tag.is_end else name in (b"p", b"br")):
+            return True
+        if tag.is_end or not (name in _TEXTS or name in _WITH_HTML):
+            return False
+        following = self._html.find(b"<", tag.end)  # text alone is text by all rules
+        return self._html[following : following + len(name) + 3].lower() != b"</" + name + b">"
+
+    def _is_foreign(self) -> bool:
+        return any(name in self.names for name in FOREIGN)
+
+    def _add(self, tag: Tag) -> None:
+        name = tag.name
+        is_empty = self._html[tag.end - 2] == 0x2F
+        if is_empty and (name in FOREIGN or (self._is_foreign() and b"select" not in self.names)):
+            return
+        if not self._odd:
+            while self.names and self.names[-1] in _CLOSES.get(name, ()):
+                self.names.pop()
+        top = self.names[-1] if self.names else b""
+        is_stray = (name in _CELLS or name == b"caption") and top != b"table" and top not in _CELLS
+        is_lost = is_stray or name == b"frameset" or (name == b"table" and self._odd)
+        self.names.append(b"" if is_lost else name)  # lexbor may skip it: then nothing closes it
+        self._odd += name in _ODD
+
+    def _close(self, name: bytes) -> None:
+        is_part, is_held = name in _CELLS or name == b"table", False
+        optional = _OPTIONAL if name in _BLOCKS else _INLINE
+        for place in range(len(self.names) - 1, -1, -1):
+            found = self.names[place]
+            is_held = is_held and found not in (b"td", b"th")  # which close all within them
+            if found == name and not is_held:
+                self._odd -= sum(one in _ODD for one in self.names[place:])
+                del self.names[place:]
+            if found == name or found in _TABLES or not (is_part or found in optional):
+                return
+            is_held = is_held or found not in optional

@@ -1,0 +1,144 @@
+"""Pages with many nested elements: only what lexbor can parse in a short time is parsed, whatever the tags are."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
+
+from cdxmill.stages.pages import nesting
+from cdxmill.stages.pages.nesting import NESTED, parsed_size
+from cdxmill.stages.pages.parse_page import Page
+
+TAGS = re.findall(
+    r"\w+",
+    "div span b font p li ul dd dl td th tr tbody table caption select option optgroup svg math mi path title desc foreignObject "
+    "template button a form link input br img frameset h1 ruby rt x body html head",
+)
+TOKENS = [
+    *(f"<{name}>" for name in TAGS),
+    *(f"</{name}>" for name in TAGS),
+    *(
+        "<svg/>",
+        "<path/>",
+        "<div/>",
+        "x",
+        '<i title="</div>">',
+        "<font size=#>",
+        "<!--",
+        "-->",
+        "<![CDATA[>",
+        "]]>",
+    ),
+    *(
+        "<textarea>",
+        "</textarea>",
+        "<script>",
+        "</script>",
+        "<style>",
+        "</style>",
+        "<noscript>",
+        "</noscript>",
+    ),
+]
+TIMES = 300
+"""How often a pattern is repeated."""
+
+
+def page_of(tokens: list[str], times: int) -> bytes:
+    """A page of a pattern. Each # is another number, because equal elements of some kinds are opened three times at most."""
+    text = "".join(tokens)
+    return "".join(text.replace("#", str(number)) for number in range(times)).encode()
+
+
+def depth(html: bytes) -> int:
+    """How deep the tree of lexbor is."""
+    root = LexborHTMLParser(html).root
+    level, found = [root] if root else [], 0
+    while level:
+        level, found = [child for node in level for child in node.iter(include_text=False)], found + 1
+    return found
+
+
+@given(st.lists(st.sampled_from(TOKENS), min_size=1, max_size=7))
+@example(["<font size=#>", "<p>"])
+@example(["<table>", "<font size=#>", "</table>", "x"])
+@example(["<table>", "<tr>", "<font size=#>", "</tr>", "</table>", "x"])
+@example(["<svg>", "<title>", "<div>"])
+@example(["<svg>", "<svg>", "</svg>", "<title>", "<div>"])
+@example(["<svg>", "<link>"])
+@example(["<svg>", "<b>", "<path/>"])
+@example(["<svg>", "<foreignObject>", "<path/>"])
+@example(["<div>", "<svg>", "<foreignObject>", "<title>", "</div>", "</title>", "</svg>"])
+@example(["<div>", "<!--", "</div>", "-->"])
+@example(["<div>", "<svg>", "<![CDATA[>", "</div>", "]]>", "</svg>"])
+@example(["<div>", '<i title="</div>">', "</i>"])
+@example(["<td>", "<div>", "</td>"])
+@example(["<select>", "<table>", "<td>", "</select>", "<div>", "</td>"])
+@example(["<select>", "<title>", "</select>", "<div>", "<div>"])
+@example(["<select>", "<input>", "<div/>"])
+@example(["<div>", "<table>", "</div>"])
+@example(["<span>", "<p>", "</span>", "</p>"])
+@example(["<rt>", "<body>", "</body>"])
+@example(["<rt>", "<caption>", "</caption>"])
+@example(["<svg/>", "<path/>"])
+@example(["<option>", "<optgroup>", "</option>"])
+@example(["<math>", "<template>", "</math>", "<path/>", "<path/>"])
+def test_a_pattern_whose_tree_gets_deeper_is_not_parsed_to_its_end(tokens: list[str]) -> None:
+    html = page_of(tokens, TIMES)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nesting, "_FEW_TAGS", 0)
+        patch.setattr(nesting, "FREE", 20)
+        patch.setattr(nesting, "MOST_STEPS", 2000)
+        is_whole = parsed_size(html) == len(html)
+    assert not (is_whole and depth(html) > TIMES // 3)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "<div>",
+        "<div></p>",
+        "<ul><li>",
+        "<b><div></b>",
+        "<a><div>",
+        "<svg><title><div>",
+        "<font size=#><p>",
+        "<table><td>",
+    ],
+)
+def test_the_time_for_nested_elements_is_bounded(pattern: str) -> None:
+    html = page_of([pattern], 100_000)
+    assert parsed_size(html) < 200_000
+    page = Page("http://a/", html)
+    assert (page.problem, page.title, page.problem) == ("", "", NESTED)
+    assert depth(html[: parsed_size(html)]) < 20_000
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "<div><p>x<ul><li>1<li>2</ul></div>",
+        "<table><tr><td>1<td><b>2</b><tr><th>3</th></tr></table>",
+        "<table><tr><td><font size=#>1</td></tr></table>",
+        "<p>x<br><img><hr>",
+        "<dl><dt>1<dd>2</dl>",
+        "<select><option>1<option>2</select>",
+        "<svg><title>x</title><path/><g><circle></circle></g></svg>",
+        "<script>'<div>'</script><style>a<b{}</style><!-- <div> -->",
+    ],
+)
+def test_a_usual_page_is_parsed_to_its_end(pattern: str) -> None:
+    html = page_of([pattern], 20_000)
+    assert parsed_size(html) == len(html)
+
+
+def test_random_tags_end_somewhere() -> None:
+    rng = random.Random(5)
+    for _ in range(20):
+        html = page_of(rng.choices(TOKENS, k=3000), 20)
+        assert 0 < parsed_size(html) <= len(html)
