@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from cdxmill.commands.own_function import imported
+from cdxmill.commands.own_module import imported
 from cdxmill.commands.per_archive.task import OutputOptions
 from cdxmill.commands.scanning.rows import check_format
 from cdxmill.errors import InputError, UsageError
