@@ -66,6 +66,7 @@ TEST = [
     "mypy==2.4.1",
     "pandas==3.1.1",
     "pipx==1.18.4",
+    "polars==2.1.0",  # the tests read Parquet with it
     "pytest==9.1.1",  # xdist 3.8 does not group tests under 9.2
     "pytest-xdist==3.8.0",
     "ruff==0.17.5",

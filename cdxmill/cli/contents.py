@@ -23,9 +23,9 @@ def scan(arguments: Scanning, failures: Failures) -> str:
     whatever their order in EXPRESSION. With --explain, cdxmill prints the order.
 
     A record that cannot be read, takes too long or makes your function fail is skipped, and reported on stderr and in
-    DIR/failures.tsv, or, if DIR is a URL, in a file beside the output, _NAME.failures. If you run it again, outputs that
-    are up to date are kept. cdxmill never overwrites any other output unless you say --update (write those that
-    are older or failed) or --replace (write all again).
+    DIR/failures.tsv, or, if DIR is a URL, in a file beside the output, _NAME.failures. With --to parquet, these lists are
+    in DIR/_cdxmill. If you run it again, outputs that are up to date are kept. cdxmill never overwrites any other output
+    unless you say --update (write those that are older or failed) or --replace (write all again).
 
     Examples:
         cdxmill scan -o found --where "status=200 and mime=text/html" warcs/

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import sys
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from cdxmill.commands.own_module import imported
 from cdxmill.errors import UsageError
 from cdxmill.stages.counting.own_counter import Items, OwnCounter
 
@@ -61,20 +61,6 @@ def _module_of(name: str) -> ModuleType:
     if not (colon and module and own):
         raise UsageError(f"invalid --call {name!r}; expected MODULE:FUNCTION")
     return imported(module)
-
-
-def imported(module: str) -> ModuleType:
-    """Import a module of the user, also from the working directory.
-
-    That is searched after all libraries, and only meanwhile: it may hold a file that is named like a library, also like
-    one that is not installed and that another library tries.
-    """
-    before = list(sys.path)
-    sys.path.append(str(Path.cwd()))
-    try:
-        return importlib.import_module(module)
-    finally:
-        sys.path[:] = before
 
 
 def counter_in_file(path: Path, name: str) -> OwnCounter:

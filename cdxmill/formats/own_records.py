@@ -12,6 +12,8 @@ import re
 
 OUTPUTS = ".outputs.tsv"
 FAILURES = "failures.tsv"
+APART = "_cdxmill"
+"""The directory for these two where all files beside the outputs would be read as parts of one table."""
 BESIDE = ".failures"
 """Ending of the list of failures beside a remote output: several machines cannot append to one file there."""
 OFFSETS = ".offsets.gz"

@@ -56,7 +56,8 @@ class Scanning(ArchiveInputs, Existing, Watching, EngineOptions):
     call: str | Iterable[str] | None = option(
         "--call FUNCTION",
         "MODULE:FUNCTION of your own. It gets each matching record. If it returns a dict, its items are written; if"
-        " False, the record is skipped. May be repeated.",
+        " False, the record is skipped. NAME:MODULE.FUNCTION:TYPE writes what it returns to the column NAME; TYPE is text, int,"
+        " double, bool, list or json. May be repeated.",
         default=None,
     )
     call_page: str | Iterable[str] | None = option(

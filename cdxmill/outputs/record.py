@@ -14,6 +14,9 @@ appear in one step, and a program that replaces the output takes the row away wi
 The archives that failed are in failures.tsv of a local directory, or in a file beside each remote output. An archive stays
 listed until an output of it is complete. Its failures are appended before its output appears, and the rows of earlier runs
 are removed after it. docs/formats/failures.md describes the rows.
+
+Outputs that are parts of a table, `scan --to parquet`, have these records in the directory `_cdxmill` below: programs that
+read the table take each file beside the outputs for a part of it.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from typing import IO, NamedTuple
 from urllib.parse import quote_from_bytes, unquote
 
 from cdxmill.errors import StoppedError, UsageError
-from cdxmill.formats.own_records import BESIDE, FAILURES, OUTPUTS, format_row, parse_row
+from cdxmill.formats.own_records import APART, BESIDE, FAILURES, OUTPUTS, format_row, parse_row
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count
 from cdxmill.outputs.names import identity
@@ -38,7 +41,7 @@ from cdxmill.running.failures import Failure
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import make_directory, stopping, write_atomic
 from cdxmill.storage.location import Location, PathOrUrl, locate
-from cdxmill.storage.own import append_rows, foreign, open_own, read_own
+from cdxmill.storage.own import append_rows, foreign, open_own, own_directory, read_own
 from cdxmill.storage.reading import first_bytes, sha256_of
 
 _LONGEST = 1000, 100
@@ -47,6 +50,28 @@ _DIGITS = 20
 """More than a size or a time has."""
 _COLUMNS, _HEAD = 4, 1 << 16
 """Of a list of failures: the columns, and the bytes at its start that show whose it is."""
+
+
+TABLE = ".parquet"
+"""The ending of an output that is a part of a table."""
+
+
+def records_of(directory: Path) -> Path:
+    """Where the records of a local directory are."""
+    apart = directory / APART
+    return apart if apart.is_dir() and not apart.is_symlink() else directory
+
+
+def keep_apart(directory: Path) -> None:
+    """Keep the records of a local directory in a directory of their own, also those of earlier runs.
+
+    Raises UsageError if its name is taken, StoppedError.
+    """
+    old, new = records_of(directory), directory / APART
+    own_directory(new)
+    for name in (FAILURES, OUTPUTS) if old != new else ():
+        with stopping(new), suppress(FileNotFoundError):
+            (old / name).rename(new / name)
 
 
 class OutputRow(NamedTuple):
@@ -122,7 +147,7 @@ class Summed:
 
 def append_made(directory: Path, *made: OutputRow) -> None:
     """Append rows. Raises StoppedError."""
-    append_rows(directory / OUTPUTS, [[*map(str, row)] for row in made])
+    append_rows(records_of(directory) / OUTPUTS, [[*map(str, row)] for row in made])
 
 
 class OutputRecord:
@@ -134,8 +159,8 @@ class OutputRecord:
         self._touched: list[OutputRow] = []
         data = b""
         if directory is not None:
-            with stopping(directory / OUTPUTS):
-                data = read_own(directory / OUTPUTS)
+            with stopping(records_of(directory) / OUTPUTS):
+                data = read_own(records_of(directory) / OUTPUTS)
         for line in data.split(b"\n"):
             if row := _row_of(parse_row(line)):  # a killed run may have left half a row
                 self._rows[row.output].append(row)
@@ -230,8 +255,11 @@ def failures_beside(output: Location) -> Location:
 
     >>> str(failures_beside(Location("s3://bucket/x/a.cdx.gz")))
     's3://bucket/x/_a.cdx.gz.failures'
+    >>> str(failures_beside(Location("s3://bucket/x/a.parquet")))
+    's3://bucket/x/_cdxmill/_a.parquet.failures'
     """
-    return output.with_name(f"_{output.name}{BESIDE}")
+    name = f"_{output.name}{BESIDE}"
+    return output.with_name(f"{APART}/{name}" if output.name.endswith(TABLE) else name)
 
 
 def list_beside(output: Location, failures: Sequence[Failure]) -> None:
@@ -242,7 +270,7 @@ def list_beside(output: Location, failures: Sequence[Failure]) -> None:
 
 def list_in(directory: Path, failures: Sequence[Failure]) -> None:
     """Append the failures of an archive to the list of a local directory. Raises StoppedError."""
-    append_rows(directory / FAILURES, map(_row, failures))
+    append_rows(records_of(directory) / FAILURES, map(_row, failures))
 
 
 def check_own_records(directory: Path) -> None:
@@ -250,12 +278,12 @@ def check_own_records(directory: Path) -> None:
 
     Raises StoppedError if one cannot be written: that would show only after an archive was read.
     """
-    check_failure_list(Location(str(directory / FAILURES)))
-    for one in (directory / FAILURES, directory / OUTPUTS):
+    check_failure_list(Location(str(records_of(directory) / FAILURES)))
+    for one in (records_of(directory) / FAILURES, records_of(directory) / OUTPUTS):
         with stopping(one):
             if one.exists() and not os.access(one, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    path = directory / OUTPUTS
+    path = records_of(directory) / OUTPUTS
     *rows, last = _head(Location(str(path))).split(b"\n")
     is_cut = not rows and (not last or b"\t" in last)
     if not (is_cut or any(_row_of(parse_row(one)) for one in rows)):
@@ -292,7 +320,7 @@ def _row(failure: Failure) -> list[str]:
 
 def failed_in(directory: Path) -> set[str]:
     """The identities of the archives in the list of a directory. Raises StoppedError."""
-    return {identity(parse_row(row)[0]) for row in _rows(directory / FAILURES)}
+    return {identity(parse_row(row)[0]) for row in _rows(records_of(directory) / FAILURES)}
 
 
 @contextmanager
@@ -304,8 +332,8 @@ def forgetting(directory: Path | None, handled: Set[str]) -> Iterator[None]:
     if directory is None:
         yield
         return
-    listed = directory / FAILURES
-    for path in (listed, directory / OUTPUTS):
+    listed = records_of(directory) / FAILURES
+    for path in (listed, records_of(directory) / OUTPUTS):
         _end_last_row(path)
     size = listed.stat().st_size if listed.exists() else 0
     yield
@@ -331,7 +359,7 @@ def _forget(directory: Path, size: int, handled: Set[str]) -> None:
 
     `handled` are identities of archives that this run has indexed, or has listed again. Raises StoppedError.
     """
-    path = directory / FAILURES
+    path = records_of(directory) / FAILURES
     if handled.isdisjoint(failed_in(directory)):
         return
     offset = 0

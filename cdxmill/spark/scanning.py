@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.commands.own_function import load_module
-from cdxmill.commands.scanning.options import ListPlace, ScanOptions, compiled
+from cdxmill.commands.scanning.options import CALL, ListPlace, ScanOptions, compiled
 from cdxmill.commands.scanning.scan import scan_watched
 from cdxmill.commands.scanning.scan_one import ScannedArchive, ScanTask
 from cdxmill.spark.tasks import scratch_on_node
@@ -28,21 +28,12 @@ class ScanPlace(NamedTuple):
 def own_sources(options: ScanOptions) -> dict[str, bytes]:
     """The sources of the modules of --call and --call-page that are single files, by name. They are imported already."""
     found = {}
-    for name in map(_module_in, (*options.calls, *options.page_calls)):
+    for call in map(CALL.fullmatch, (*options.calls, *options.page_calls)):
+        name = call["module"] if call else ""
         file = Path(getattr(sys.modules.get(name), "__file__", None) or "")
         if file.suffix == ".py" and file.stem == name:
             found[name] = file.read_bytes()
     return found
-
-
-def _module_in(call: str) -> str:
-    """The module of MODULE:FUNCTION, or of NAME:MODULE.FUNCTION with or without a type.
-
-    >>> _module_in("steps:words"), _module_in("n:steps.words:int"), _module_in("n:own.steps.words")
-    ('steps', 'steps', 'own.steps')
-    """
-    first, *others = call.split(":")
-    return first if len(others) == 1 and "." not in others[0] else others[0].rpartition(".")[0]
 
 
 def scan_archive(place: ScanPlace, task: ScanTask) -> ScannedArchive:

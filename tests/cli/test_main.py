@@ -61,7 +61,10 @@ def test_the_version_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
         (["index", "-o", "-", "x", "--cdx11", "--cdx9"], "--cdx11 and --cdx9 cannot be used together"),
         (["index", "-o", "-", "x", "--minimal", "--post-append"], "cannot be used together"),
         (["index", "-o", "-", "x", "--records", "response,page"], "invalid record type 'page'"),
-        (["zipnum", "x", "-o", "C", "-s", "1", "--compressor", "bzip2"], "expected zlib-ng, libdeflate or zlib"),
+        (
+            ["zipnum", "x", "-o", "C", "-s", "1", "--compressor", "bzip2"],
+            "expected zlib-ng, libdeflate or zlib",
+        ),
         (
             ["zipnum", "x", "-o", "C", "-s", "1", "--compressor", "zlib", "--level", "10"],
             "zlib has levels 1 to 9",

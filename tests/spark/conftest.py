@@ -37,6 +37,7 @@ def engine(s3: str) -> Iterator[Engine]:
     """Spark with two cores. A task that fails is tried twice more."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)  # for spark_steps
+        patch.setenv("SOURCE_DATE_EPOCH", "1700000000")  # the same time in all outputs
         with Engine("local[2,3]", 2) as engine:
             yield engine
 

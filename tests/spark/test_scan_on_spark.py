@@ -76,6 +76,9 @@ def test_outputs_are_those_of_the_local_engine(
     assert scanned(warcs, tmp_path / "spark", run, **options) == local
     found = scanned(warcs, tmp_path / "spark-sample", run, sample=7, to="warc.gz")
     assert found == scanned(warcs, tmp_path / "local-sample", None, sample=7, to="warc.gz")
+    table = {"extract": "filename,links", "to": "parquet", "call_page": "n:spark_steps_of_scan.words:json"}
+    found = scanned(warcs, tmp_path / "spark-table", run, **table)
+    assert found == scanned(warcs, tmp_path / "local-table", None, **table)
 
 
 def test_what_spark_cannot_do_is_wrong_usage(warcs: Path, run_cdxmill: RunCdxmill, tmp_path: Path) -> None:

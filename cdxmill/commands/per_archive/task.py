@@ -21,12 +21,14 @@ from cdxmill.messages import say
 from cdxmill.outputs.existing import OutputSettings, PlannedOutputs, Rule, plan_outputs
 from cdxmill.outputs.names import check_archives_stay, identity
 from cdxmill.outputs.record import (
+    TABLE,
     OutputRow,
     Summed,
     append_made,
     check_own_records,
     failures_beside,
     forgetting,
+    keep_apart,
     list_beside,
     list_in,
     recorded,
@@ -242,6 +244,8 @@ def open_directory(
         hold(directory, failures.note),
         tempfile.TemporaryDirectory(prefix=".scratch-", dir=directory) as scratch,
     ):
+        if any(name.endswith(TABLE) for name in names.values()):
+            keep_apart(directory)
         yield OutputDirectory(Location(str(directory)), directory, Path(scratch), failures.note)
 
 

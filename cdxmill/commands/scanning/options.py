@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import re
 from codecs import BOM_UTF8
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from cdxmill.commands.own_function import imported
+from cdxmill.commands.own_module import imported
 from cdxmill.commands.per_archive.task import OutputOptions
 from cdxmill.commands.scanning.rows import check_format
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.named import Input
 from cdxmill.outputs.existing import Seen
+from cdxmill.stages.scan.columns import columns_of, returned, type_named, type_of
 from cdxmill.stages.scan.fields import DEFAULT, Extractor, Level, UserStep
 from cdxmill.stages.scan.plan import Plan
 from cdxmill.stages.scan.sampling import SAMPLE, parse_sample, sample_field
 from cdxmill.storage.location import Location, locate
 from cdxmill.version import __version__, install_extra
+
+CALL = re.compile(
+    r"(?:(?P<column>[^:]+):(?=[^:]*\.[^:]*))?"  # NAME: before MODULE.FUNCTION
+    r"(?P<module>[^:]+)(?(column)\.|:)(?P<function>[^.:]+)(?(column)(?::(?P<type>[^:]+))?)"
+)
+"""A function of the user, as `--call` names it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,9 +115,12 @@ def compiled(options: ScanOptions) -> Program:
     try:
         fields = {SAMPLE: sample_field(options.seed)}
         plan = Plan(_conditions(options), read_lines, fields)
-        steps = [_user_step(name, False, files) for name in options.calls]
-        steps += [_user_step(name, True, files) for name in options.page_calls]
+        is_table = options.to == "parquet"
+        steps = [_user_step(name, False, files, is_table) for name in options.calls]
+        steps += [_user_step(name, True, files, is_table) for name in options.page_calls]
         extractor = Extractor(options.extract, options.finds, steps, {**fields, **plan.matched()})
+        if is_table and not extractor.columns:
+            raise ValueError("a Parquet file has at least one column; give --extract")
         if max(plan.level, extractor.level) >= Level.PAGE:
             for name in ("selectolax.lexbor", "resiliparse.parse.lang", "ada_url"):
                 importlib.import_module(name)
@@ -128,11 +139,17 @@ def _conditions(options: ScanOptions) -> tuple[str, ...]:
     return (*options.where, *limits, *([f"{SAMPLE}<{share!r}"] if share < 1 else []))
 
 
-def _user_step(name: str, of_page: bool, files: list[bytes]) -> UserStep:
-    """The function MODULE:FUNCTION. Modules in the working directory are found after all others. Raises UsageError."""
-    module_name, colon, function_name = name.partition(":")
-    if not (colon and module_name and function_name):
-        raise UsageError(f"invalid --call {name!r}; expected MODULE:FUNCTION")
+def _user_step(name: str, of_page: bool, files: list[bytes], is_table: bool) -> UserStep:
+    """The function MODULE:FUNCTION, or that of a column, NAME:MODULE.FUNCTION, with or without :TYPE.
+
+    Modules in the working directory are found after all others. Raises UsageError, ValueError.
+    """
+    given = CALL.fullmatch(name)
+    if given is None:
+        raise UsageError(
+            f"invalid --call {name!r}; expected MODULE:FUNCTION, or NAME:MODULE.FUNCTION:TYPE for a column"
+        )
+    column, module_name, function_name = given["column"], given["module"], given["function"]
     try:
         module = imported(module_name)
     except Exception as error:  # whatever the user's module raises
@@ -142,4 +159,10 @@ def _user_step(name: str, of_page: bool, files: list[bytes]) -> UserStep:
         raise UsageError(f"--call {name}: {module_name} has no function {function_name}")
     if module.__file__:
         files.append(Path(module.__file__).read_bytes())
-    return UserStep(name, function, of_page)
+    if column:
+        kind = type_named(given["type"]) if given["type"] else type_of(returned(function))
+        return UserStep(name, function, of_page, {column: kind}, is_value=True)
+    columns = columns_of(function)
+    return UserStep(
+        name, function, of_page, columns, column=function_name if is_table and not columns else ""
+    )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from hashlib import sha1
 from importlib import import_module
 from itertools import chain
 from typing import IO, Any
 
-from cdxmill.errors import UsageError
+from cdxmill.errors import StoppedError, UsageError
 from cdxmill.outputs.time import output_time
 from cdxmill.stages.pages.decode_text import detect_language
 from cdxmill.stages.pages.full_record import FullRecord
@@ -24,6 +25,7 @@ from cdxmill.stages.records.write_record import (
     warc_header_of_arc,
     warcinfo,
 )
+from cdxmill.stages.scan.columns import Columns, Type
 from cdxmill.stages.scan.fields import CallError, Row, json_line
 from cdxmill.version import install_extra
 
@@ -32,7 +34,8 @@ WARC, WET = ("warc.gz", "warc.zst"), ("wet.gz", "wet.zst")
 _LEVEL = 6
 _ZST_LEVEL = 3
 _HELD = 1 << 20
-_BATCH = 1000
+_BATCH, _BATCH_SIZE = 1000, 64 << 20
+"""Rows, and bytes of JSON, that are added to a table at once."""
 
 
 def _packer(compression: str) -> Packer:
@@ -79,66 +82,56 @@ class _Sink:
 
 
 class _Parquet:
-    """A Parquet table. The types of its columns are those of the first rows; objects become JSON."""
+    """A Parquet table with these columns, also if it has no rows. A missing value is null."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], columns: Columns) -> None:
         import pyarrow
         import pyarrow.parquet
 
-        self._arrow, self._rows = pyarrow, list[Row]()
-        self._file = pyarrow.PythonFile(_Sink(file), mode="w")
-        self._writer: Any = None
+        self._arrow, self._rows, self._size = pyarrow, list[Row](), 0
+        text = pyarrow.string()
+        kinds = {
+            Type.INT: pyarrow.int64(),
+            Type.DOUBLE: pyarrow.float64(),
+            Type.BOOL: pyarrow.bool_(),
+            Type.LIST: pyarrow.list_(text),
+        }
+        self._columns = columns
+        self._schema = pyarrow.schema([(name, kinds.get(kind, text)) for name, kind in columns.items()])
+        self._writer = pyarrow.parquet.ParquetWriter(pyarrow.PythonFile(_Sink(file), mode="w"), self._schema)
 
     def write(self, row: Row) -> None:
-        self._rows.append({name: _cell(value) for name, value in row.items()})
-        if len(self._rows) >= _BATCH:
+        self._size += len(json_line(row))  # what JSON cannot have is not written to a table, either
+        self._rows.append({name: _cell(self._columns[name], value) for name, value in row.items()})
+        if len(self._rows) >= _BATCH or self._size >= _BATCH_SIZE:
             self._flush()
 
     def _flush(self) -> None:
-        rows, self._rows = self._rows, []
-        if self._writer is None:
-            names = dict.fromkeys(name for row in rows for name in row)
-            found = self._table([{name: row.get(name) for name in names} for row in rows], None)
-            schema = self._arrow.schema([self._typed(field) for field in found.schema])
-            self._writer = self._arrow.parquet.ParquetWriter(self._file, schema)
-        schema = self._writer.schema
-        strange = sorted({name for row in rows for name in row} - set(schema.names))
-        self._writer.write_table(self._table(rows, schema))
-        if strange:
-            raise CallError(
-                f"the columns {', '.join(strange)} are not in the first {_BATCH} rows; use --to jsonl.gz"
-            )
+        with self._stopping():
+            self._writer.write_table(self._arrow.Table.from_pylist(self._rows, schema=self._schema))
+        self._rows, self._size = [], 0
 
-    def _table(self, rows: list[Row], schema: Any) -> Any:
+    @contextmanager
+    def _stopping(self) -> Iterator[None]:
+        """No rows may be missing in a table: if some cannot be written, there is none."""
         try:
-            return self._arrow.Table.from_pylist(rows, schema=schema)
-        except (self._arrow.ArrowException, TypeError) as error:
-            reason = " ".join(str(error).split())
-            raise CallError(
-                f"{len(rows)} rows are lost: types differ ({reason}); use --to jsonl.gz"
+            yield
+        except (self._arrow.ArrowException, MemoryError) as error:
+            reason = " ".join(str(error).split()) or "not enough memory"
+            raise StoppedError(
+                f"cannot write Parquet ({reason}); use fewer processes, or --to jsonl.gz"
             ) from None
 
-    def _typed(self, field: Any) -> Any:
-        """A column whose first values are all missing has texts."""
-        types, text = self._arrow.types, self._arrow.string()
-        if types.is_null(field.type):
-            return field.with_type(text)
-        if types.is_list(field.type) and types.is_null(field.type.value_type):
-            return field.with_type(self._arrow.list_(text))
-        return field
-
     def close(self) -> None:
-        if self._rows or self._writer is None:
+        if self._rows:
             self._flush()
-        self._writer.close()
+        with self._stopping():
+            self._writer.close()
 
 
-def _cell(value: Any) -> Any:
-    """A value for a table: objects, and lists of other things than texts, become JSON."""
-    is_texts = isinstance(value, list) and all(isinstance(one, str) for one in value)
-    if value is None or is_texts or isinstance(value, str | int | float | bool):
-        return value
-    return json_line({"": value})[4:-2].decode()
+def _cell(kind: Type, value: Any) -> Any:
+    """A value for a table."""
+    return value if value is None or kind is not Type.JSON else json_line({"": value})[4:-2].decode()
 
 
 def write_warc(file: IO[bytes], to: str, name: str, contents: Iterable[Content]) -> None:
@@ -195,9 +188,9 @@ def as_text(record: FullRecord, content: Content, name: str, text: str) -> Conte
     return Content(content.offset, content.length, len(data), data)
 
 
-def row_writer(to: str, file: IO[bytes]) -> _Lines | _Parquet:
-    """The writer of a format. Its `write` raises CallError for a row that cannot be written; `close` leaves the file open."""
-    return _Parquet(file) if to == "parquet" else _Lines(file, to.partition(".")[2])
+def row_writer(to: str, file: IO[bytes], columns: Columns) -> _Lines | _Parquet:
+    """The writer of a format, for rows with these columns. Its `write` raises CallError for a row that cannot be written; `close` leaves the file open."""
+    return _Parquet(file, columns) if to == "parquet" else _Lines(file, to.partition(".")[2])
 
 
 def check_format(to: str) -> None:

@@ -23,6 +23,7 @@ from cdxmill.commands.scanning.captures import NamedRecords, open_lines, sort_ca
 from cdxmill.commands.scanning.options import ScanOptions, compiled
 from cdxmill.commands.scanning.rows import WARC, WET
 from cdxmill.commands.scanning.scan_one import ScannedArchive, ScanTask, remove_parts, scan_one
+from cdxmill.commands.scanning.table import record_columns
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_seconds
 from cdxmill.outputs.names import below
@@ -113,6 +114,8 @@ def scan(
             for fields in directory.each(outputs, settings)
         ]
         scan_run = _Run(options, failures, run)
+        if options.to == "parquet":
+            record_columns(directory.place, compiled(options).extractor.columns, options.existing)
         with directory.writing(outputs):
             scan_run.scan_twice("scanning", tasks)
     return scan_run.summary(len(kept))

@@ -109,6 +109,7 @@ class _Scan:
         self._plan, self._extractor, _ = compiled(task.options)
         self._skip, self._passes = task.losses.skip, self._plan.passes
         self._shapes = HeaderShapes()
+        self._filename = os.fsencode(task.archive.filename).decode("utf-8", "replace")
         self._has_records = task.options.to in (*WARC, *WET)
         self.failures: list[Failure] = []
         self.notes: list[Note] = []
@@ -123,13 +124,12 @@ class _Scan:
             if self._has_records:
                 write_warc(file, to, self._task.output.name, (content for content, _ in found))
                 return
-            writer = row_writer(to, file)
+            writer = row_writer(to, file, self._extractor.columns)
             for content, row in found:
                 with self._listing(content.offset):
                     writer.write(row)
                     self.matches += 1
-            with self._listing(None):
-                writer.close()
+            writer.close()
 
     def rank(self, smallest: Smallest) -> None:
         """Add the numbers of the records that pass. Raises InputError."""
@@ -226,6 +226,7 @@ class _Scan:
             return None
         try:
             record = FullRecord(content, number, self._shapes, found)
+            record.filename = self._filename
             if self._passes(record):
                 return content, record
             self._note_problem_of_page(record)

@@ -37,8 +37,11 @@ CUT_RECORD = "the record is larger than 256 MiB; only its start was read"
 class FullRecord:
     """One record. `number` counts the records of the archive from 0; `offset` and `length` are its byte range there.
 
-    Requires: if it is larger than 8 MiB, its block is read before the next record of its archive.
+    `filename` is the name of its archive, in a scan. Requires: if it is larger than 8 MiB, its block is read before the next
+    record of its archive.
     """
+
+    filename = ""
 
     def __init__(
         self, content: Content, number: int, shapes: HeaderShapes, found: HeaderMatch | None = None

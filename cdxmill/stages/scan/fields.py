@@ -15,6 +15,7 @@ from cdxmill.formats.lines.surt import surt
 from cdxmill.stages.pages.decode_text import detect_language, language_tag
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.pages.web_urls import host_of
+from cdxmill.stages.scan.columns import Type, fitted
 from cdxmill.stages.scan.kinds import kind_of
 
 _OTHER_NAMES = {"link": "links", "link_host": "link_hosts", "link_domain": "link_hosts", "language": "lang"}
@@ -44,12 +45,13 @@ class Level(IntEnum):
 class Field(NamedTuple):
     """A field: its level and a function from a record to its value: text, bytes, number or list.
 
-    `of_head` reads it from the type and URL of a record, without the rest, if that is possible.
+    `of_head` reads it from the type and URL of a record, without the rest, if that is possible. `type` is that of its column.
     """
 
     level: Level
     read: Callable[[FullRecord], Any]
     of_head: Callable[[Head], Any] | None = None
+    type: Type = Type.TEXT
 
 
 def text_of(value: bytes | None) -> str | None:
@@ -124,6 +126,7 @@ def _declared_language(record: FullRecord) -> str | None:
 
 _HOST = Field(Level.HEADER, lambda record: host_of(record.url) or None, lambda head: host_of(head.url_text()))
 _FIELDS = {
+    "filename": Field(Level.HEADER, lambda record: record.filename or None),
     "url": Field(Level.HEADER, lambda record: record.url or None, Head.url_text),
     "host": _HOST,
     "domain": _HOST,
@@ -134,9 +137,9 @@ _FIELDS = {
         lambda record: record.kind.decode("latin-1") or None,
         lambda head: head.kind.decode("latin-1"),
     ),
-    "length": Field(Level.HEADER, lambda record: record.length),
-    "size": Field(Level.HEADER, lambda record: record.size),
-    "offset": Field(Level.HEADER, lambda record: record.offset),
+    "length": Field(Level.HEADER, lambda record: record.length, type=Type.INT),
+    "size": Field(Level.HEADER, lambda record: record.size, type=Type.INT),
+    "offset": Field(Level.HEADER, lambda record: record.offset, type=Type.INT),
     "status": Field(Level.HTTP, _status),
     "mime": Field(Level.HTTP, _mime),
     "body": Field(Level.BODY, _body),
@@ -145,18 +148,22 @@ _FIELDS = {
     "title": Field(Level.PAGE, _of_page("title")),
     "text": Field(Level.PAGE, lambda record: record.text),
     **{name: Field(Level.PAGE, _lines_of(name)) for name in LINES},
-    "links": Field(Level.PAGE, _of_page("links")),
+    "links": Field(Level.PAGE, _of_page("links"), type=Type.LIST),
     "link_hosts": Field(
-        Level.PAGE, lambda record: record.page and list(dict.fromkeys(map(host_of, record.page.links)))
+        Level.PAGE,
+        lambda record: record.page and list(dict.fromkeys(map(host_of, record.page.links))),
+        type=Type.LIST,
     ),
-    "link_count": Field(Level.PAGE, lambda record: record.page and len(record.page.links)),
-    "word_count": Field(Level.PAGE, _words),
-    "meta": Field(Level.PAGE, _of_page("metas")),
-    "jsonld": Field(Level.PAGE, _of_page("json_ld")),
-    "tags": Field(Level.PAGE, _of_page("tags")),
+    "link_count": Field(Level.PAGE, lambda record: record.page and len(record.page.links), type=Type.INT),
+    "word_count": Field(Level.PAGE, _words, type=Type.INT),
+    "meta": Field(Level.PAGE, _of_page("metas"), type=Type.JSON),
+    "jsonld": Field(Level.PAGE, _of_page("json_ld"), type=Type.JSON),
+    "tags": Field(Level.PAGE, _of_page("tags"), type=Type.JSON),
     "html": Field(Level.PAGE, lambda record: record.page and record.page.html.decode("utf-8", "replace")),
     "lang": Field(Level.LANGUAGE, lambda record: getattr(_language(record), "code", None)),
-    "confidence": Field(Level.LANGUAGE, lambda record: getattr(_language(record), "confidence", None)),
+    "confidence": Field(
+        Level.LANGUAGE, lambda record: getattr(_language(record), "confidence", None), type=Type.DOUBLE
+    ),
 }
 _FIELDS.update({name: _FIELDS[field] for name, field in _OTHER_NAMES.items()})
 _PREFIXES = {
@@ -198,11 +205,37 @@ class CallError(Exception):
 
 
 class UserStep(NamedTuple):
-    """A function of the user and its name. `of_page`: it gets the page, and is not called if there is none."""
+    """A function of the user and its name. `of_page`: it gets the page, and is not called if there is none.
+
+    `columns` are those that it declares. If `is_value`, its result is the value of the only one. `column` gets the dict that it
+    returns; without one, the items of the dict are columns.
+    """
 
     name: str
     function: UserFunction
     of_page: bool
+    columns: Mapping[str, Type] = NO_FIELDS
+    is_value: bool = False
+    column: str = ""
+
+    def items(self, found: object) -> Row:
+        """The items of a row for what the function returned. Raises CallError."""
+        if self.is_value:
+            found = dict.fromkeys(self.columns, found)
+        if not isinstance(found, dict):
+            raise CallError(
+                f"{self.name} returned {type(found).__name__}; expected a dict, None, True or False"
+            )
+        if self.column:
+            return {self.column: found}
+        if not self.columns:
+            return found
+        try:
+            return {name: fitted(self.columns[name], value) for name, value in found.items()}
+        except KeyError as error:
+            raise CallError(f"{self.name} does not declare the column {error}") from None
+        except ValueError as error:
+            raise CallError(f"{self.name} returned a value that its column cannot have: {error}") from None
 
 
 class Extractor:
@@ -225,6 +258,7 @@ class Extractor:
         finds_of = [_parse_find(text) for text in finds]
         self._finds = [(name, field.read, pattern) for name, field, pattern in finds_of]
         self._steps = steps
+        self.columns = _columns(wanted, finds_of, steps)
         levels = [field.level for _, field in wanted] + [field.level for _, field, _ in finds_of]
         self.level = max([*levels, *(Level.PAGE for step in steps if step.of_page)], default=Level.HEADER)
 
@@ -251,16 +285,27 @@ class Extractor:
             raise CallError(
                 f"{step.name} raised {type(error).__name__}: {' '.join(str(error).split())}"
             ) from None
-        if found is None or found is True:
-            return True
-        if found is False:
-            return False
-        if not isinstance(found, dict):
-            raise CallError(
-                f"{step.name} returned {type(found).__name__}; expected a dict, None, True or False"
-            )
-        row.update(found)
+        if not step.is_value and (found is None or isinstance(found, bool)):
+            return found is not False
+        row.update(step.items(found))
         return True
+
+
+def _columns(
+    wanted: Iterable[tuple[str, Field]],
+    finds: Iterable[tuple[str, Field, re.Pattern[str]]],
+    steps: Iterable[UserStep],
+) -> dict[str, Type]:
+    """The columns of all rows, but those that a function does not declare. Raises ValueError if two have one name."""
+    columns = {name: field.type for name, field in wanted}
+    others = [(name, Type.JSON if pattern.groups > 1 else Type.LIST) for name, _, pattern in finds]
+    for step in steps:
+        others += {step.column: Type.JSON}.items() if step.column else step.columns.items()
+    for name, kind in others:
+        if name in columns:
+            raise ValueError(f"two columns have the name {name}; give one of them another name")
+        columns[name] = kind
+    return columns
 
 
 def json_line(row: Row) -> bytes:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from cdxmill.formats.archives.warc_header import Head
 from cdxmill.stages.pages.full_record import FullRecord
+from cdxmill.stages.scan.columns import Type
 from cdxmill.stages.scan.conditions import FieldTest, ReadLines, make_test
 from cdxmill.stages.scan.expressions import Condition, Every, Node, Not, parse_expression
 from cdxmill.stages.scan.fields import NO_FIELDS, Field, Level
@@ -241,7 +242,7 @@ def _match_field(leaves: Sequence[_Leaf]) -> Field:
     def read(record: FullRecord) -> list[str]:
         return list(dict.fromkeys(label for test in tests for label in test(record)))
 
-    return Field(Level(leaves[0].level), read)
+    return Field(Level(leaves[0].level), read, type=Type.LIST)
 
 
 def _flat(nodes: tuple[Node, ...]) -> list[Node]:

@@ -11,6 +11,7 @@ from hashlib import blake2b
 from heapq import heappush, heapreplace
 
 from cdxmill.stages.pages.full_record import FullRecord
+from cdxmill.stages.scan.columns import Type
 from cdxmill.stages.scan.fields import Field, Level
 
 SAMPLE = "sample"
@@ -30,7 +31,7 @@ def sample_field(seed: int) -> Field:
         found.update(b"\0".join(parts))
         return (int.from_bytes(found.digest()) >> 11) / (1 << 53)
 
-    return Field(Level.HEADER, read)
+    return Field(Level.HEADER, read, type=Type.DOUBLE)
 
 
 def parse_sample(text: str | None) -> tuple[float, int]:
