@@ -66,7 +66,8 @@ def start(
     own = directory / f"attempt-{attempt}"
     own.mkdir()
     task = [*bare_python("3.9").split(), str(packed_nodes() / "hadoop_task.py"), "shard"]
-    options = ["--cluster", cluster, "--compressor", "libdeflate", "--level", "6"]
+    packer = ["--compressor", "zlib-ng", "--level", "5", "--section-lines", "500"]
+    options = ["--cluster", cluster, *packer]
     env = {
         "mapreduce_task_partition": "1",
         "mapreduce_task_attempt_id": f"attempt_1_0001_r_000001_{attempt}",

@@ -18,7 +18,7 @@ from cdxmill.cluster import output
 from cdxmill.commands.clusters import zipnum
 from cdxmill.commands.clusters.zipnum import ClusterSummary, ZipnumOptions, build_cluster
 from cdxmill.errors import InputError, StoppedError, UsageError
-from cdxmill.formats.clusters.compressor import Compressor
+from cdxmill.formats.clusters.compressor import BLOCKS
 from cdxmill.inputs.cdx_files import take_inventory
 from cdxmill.running import progress
 from cdxmill.running.failures import Failures
@@ -158,8 +158,7 @@ def sort_work(number: int, paths: list[str]) -> SortWork:
 
 
 def shard_work(directory: str) -> ShardWork:
-    compressor = Compressor()
-    return ShardWork(directory, list(POINTS), frozenset(range(8)), compressor, compressor.version(), 3000, "")
+    return ShardWork(directory, list(POINTS), frozenset(range(8)), BLOCKS, BLOCKS.version(), 3000, "")
 
 
 def test_parts_may_come_in_any_order_and_are_small(

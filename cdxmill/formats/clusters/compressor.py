@@ -4,7 +4,6 @@ version, level and sections."""
 from __future__ import annotations
 
 import zlib
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from cdxmill.formats.clusters.sections import SECTION_LINES, cut_sections, format_header, section_keys
@@ -69,7 +68,7 @@ class Compressor(NamedTuple):
         packer = module.compressobj(self.level, zlib.DEFLATED, _RAW, _MEMORY)
         sections = [
             packer.compress(view[start:end]) + packer.flush(zlib.Z_FULL_FLUSH)
-            for start, end in pairwise(starts)
+            for start, end in zip(starts, starts[1:])  # noqa: B905, RUF007 - nodes may have Python 3.9
         ]
         sections.append(packer.compress(view[starts[-1] :]) + packer.flush())
         header = format_header(sections, section_keys(text, starts, key), list(map(module.crc32, sections)))

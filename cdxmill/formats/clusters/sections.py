@@ -88,7 +88,7 @@ def _key_at(text: bytes | bytearray, start: int) -> bytes:
     """The shortest start of the line at `start` that is greater than the line before."""
     before = text[text.rfind(b"\n", 0, start - 1) + 1 : start - 1]
     line = text[start : text.find(b"\n", start)]
-    for size, (byte, other) in enumerate(zip(line, before, strict=False)):
+    for size, (byte, other) in enumerate(zip(line, before)):  # noqa: B905 - nodes may have Python 3.9
         if byte != other:
             return bytes(line[: size + 1])
     return bytes(line[: len(before) + 1])
@@ -96,7 +96,7 @@ def _key_at(text: bytes | bytearray, start: int) -> bytes:
 
 def format_header(sections: Sequence[bytes], keys: Sequence[bytes], checksums: Sequence[int]) -> bytes:
     """The header of a member with these compressed sections."""
-    numbers = [number for pair in zip(map(len, sections), checksums, strict=True) for number in pair]
+    numbers = [number for pair in zip(map(len, sections), checksums) for number in pair]  # noqa: B905 - as above
     table = struct.pack(f"<H{len(numbers)}I", len(sections), *numbers) + b"\n".join(keys)
     field = struct.pack("<2sH", _NAME, len(table) + 4) + table + struct.pack("<I", crc32(table))
     return _HEADER + struct.pack("<H", len(field)) + field
