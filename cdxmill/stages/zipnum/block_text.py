@@ -157,18 +157,18 @@ class BlockText:
             section = data[start - begin : stop - begin]
             if isal_zlib.crc32(section) != sections.checksums[number]:
                 raise self._corrupt(f"the CRC32 of its section {number + 1} does not match")
-            pieces = self._section_text(sections, number, section, number + 1 < end)
-            yield from self._checked(pieces, sections.keys[number])
+            yield from self._section_text(
+                sections, number, section, len(section) if number + 1 < end else _SECTION_PIECE
+            )
 
-    def _section_text(
-        self, sections: Sections, number: int, data: memoryview, at_once: bool
-    ) -> Iterator[bytes]:
-        """The text of a section, in pieces or `at_once`."""
-        inflater = isal_zlib.decompressobj(wbits=-15)
+    def _section_text(self, sections: Sections, number: int, data: memoryview, step: int) -> Iterator[bytes]:
+        """The text of a section, in pieces of `step` compressed bytes. Runs for every lookup."""
+        inflater, key = isal_zlib.decompressobj(wbits=-15), sections.keys[number]
         is_last = number + 1 == len(sections.keys)
-        step = len(data) if at_once else _SECTION_PIECE
         for pos in range(0, len(data), step):
             piece = self._piece(inflater, data[pos : pos + step])
+            if pos == 0 and piece[: len(key)] != key[: len(piece)]:
+                raise self._wrong_key(key)
             if pos + step >= len(data):
                 if inflater.eof != is_last or inflater.unused_data:
                     raise self._corrupt(f"its section {number + 1} does not end where its table says")
@@ -177,15 +177,14 @@ class BlockText:
             yield piece
 
     def _checked(self, pieces: Iterator[bytes], key: bytes) -> Iterator[bytes]:
-        """The text in pieces. Raises DamagedCluster if it does not begin with the key of the block or section."""
+        """The text in pieces. Raises DamagedCluster if it does not begin with the key of the block."""
         start = b""
         for piece in pieces:
             start += piece
             if len(start) > len(key):
                 break
         if not start.startswith(key):
-            why = f"the block does not begin with its key {key[:80]!r}"
-            raise _damaged(self.block, f"{why}; index and shard are from different clusters")
+            raise self._wrong_key(key)
         yield start
         yield from pieces
 
@@ -235,6 +234,10 @@ class BlockText:
             else:
                 right = start
         return left
+
+    def _wrong_key(self, key: bytes) -> DamagedCluster:
+        why = f"the block does not begin with its key {key[:80]!r}"
+        return _damaged(self.block, f"{why}; index and shard are from different clusters")
 
     def _corrupt(self, reason: str) -> DamagedCluster:
         return _damaged(self.block, f"the block is corrupt ({reason})")
