@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from zlib import crc32
@@ -15,12 +16,13 @@ from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.compressor import BLOCKS, Compressor
 from cdxmill.formats.clusters.manifest import format_manifest, parse_manifest
-from cdxmill.formats.clusters.sections import header_bytes, parse_sections
+from cdxmill.formats.clusters.sections import format_header, header_bytes, parse_sections
 from cdxmill.formats.clusters.zipnum import BlockRef, parse_index_line
 from cdxmill.options.queries import Query
 from cdxmill.running.failures import Failures
 from cdxmill.search.lookup import lookup, lookup_many, open_searched
 from cdxmill.search.query import OpenCluster, PreparedQuery
+from cdxmill.stages.zipnum import block_text, sectioned_block
 
 from ..checks.checking import found as verified
 from ..material.cdx_files import write_plain
@@ -228,3 +230,60 @@ def test_verify_finds_blocks_without_the_sections_of_the_manifest(made: Path, tm
         "block 2: has 1 section, expected 6",
         "block 3: has 1 section, expected 2",
     ]
+
+
+def hostile_block(sections: list[bytes], keys: list[bytes], text: bytes) -> bytes:
+    """A block with any sections, whose checksums are valid."""
+    trailer = crc32(text).to_bytes(4, "little") + (len(text) % (1 << 32)).to_bytes(4, "little")
+    return format_header(sections, keys, list(map(crc32, sections))) + b"".join(sections) + trailer
+
+
+def packed(text: bytes, mode: int) -> bytes:
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return packer.compress(text) + packer.flush(mode)
+
+
+FULL, END = zlib.Z_FULL_FLUSH, zlib.Z_FINISH
+LINE, NEXT = b"com,a)/ 1 {}\n", b"com,b)/ 1 {}\n"
+KEYS = [b"com,a)/ 1", b"com,b"]
+
+
+@pytest.mark.parametrize(
+    ("sections", "keys"),
+    [
+        ([packed(LINE, FULL), b"", packed(NEXT, END)], [b"com,a)/ 1", b"com,aa", b"com,b"]),
+        ([packed(LINE, END), packed(NEXT, END)], KEYS),
+        ([packed(LINE, FULL), packed(NEXT, FULL)], KEYS),
+        ([packed(LINE, FULL)[:-2], packed(NEXT, END)], KEYS),
+        ([packed(LINE, FULL), packed(NEXT, END) + b"more"], KEYS),
+        ([packed(LINE, FULL), packed(b"com,c)/ 1 {}\n", END)], KEYS),
+        ([packed(LINE, FULL), packed(NEXT, END)], [b"com,a)/ 1", b"com,a"]),
+        ([packed(LINE + NEXT, FULL), packed(LINE, END)], KEYS),
+        ([packed(LINE[:-1], FULL), packed(b"\n" + NEXT, END)], KEYS),
+        ([packed(LINE, FULL), b"\xff\xff"], KEYS),
+    ],
+)
+def test_verify_refuses_hostile_sections_and_lookups_give_no_foreign_line(
+    sections: list[bytes], keys: list[bytes], tmp_path: Path
+) -> None:
+    block = hostile_block(sections, keys, LINE + NEXT)
+    (tmp_path / "cdx-00000.gz").write_bytes(block)
+    (tmp_path / "cluster.idx").write_bytes(b"com,a)/ 1\tcdx-00000.gz\t0\t%d\t1\n" % len(block))
+    assert verified(tmp_path) != []
+    for url, line in (("http://a.com/", LINE), ("http://b.com/", NEXT)):
+        try:
+            assert b"".join(found + b"\n" for found in lookup(tmp_path, url)) in (line, b"")
+        except InputError as error:
+            assert "cdx-00000.gz@0: the block" in str(error)
+
+
+def test_a_bomb_in_a_section_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (block_text, sectioned_block):
+        monkeypatch.setattr(module, "MAX_BLOCK", 1 << 23)
+    bomb = packed(b"com,a)/ 1 {}\n" + b" " * (1 << 24), FULL)
+    block = hostile_block([bomb, packed(NEXT, END)], KEYS, NEXT)
+    (tmp_path / "cdx-00000.gz").write_bytes(block)
+    (tmp_path / "cluster.idx").write_bytes(b"com,a)/ 1\tcdx-00000.gz\t0\t%d\t1\n" % len(block))
+    with pytest.raises(InputError, match="it has more than"):
+        list(lookup(tmp_path, "http://a.com/"))
+    assert any("it has more than" in line for line in verified(tmp_path))

@@ -136,6 +136,7 @@ def _parse_table(table: bytes, end: int, length: int | None) -> Sections:
     numbers = struct.unpack_from(f"<{2 * count}I", table, 2)
     keys = table[2 + 8 * count :].split(b"\n")
     starts = list(accumulate(numbers[::2], initial=end))
-    if not count or len(keys) != count or keys != sorted(keys) or length not in (None, starts[-1] + TRAILER):
+    is_right = len(keys) == count and keys == sorted(keys) and all(numbers[::2])
+    if not count or not is_right or length not in (None, starts[-1] + TRAILER):
         raise ValueError("its table of sections is invalid")
     return Sections(keys, starts, numbers[1::2])

@@ -28,6 +28,8 @@ _PIECE = 1 << 14
 larger ones inflate more text after the answer (24 KiB: 2 %, 32 KiB: 5 % more time)."""
 _SECTION_PIECE = 1 << 12
 """The same for the last section of an answer, of which half is needed on average."""
+_WHOLE_SECTION = 1 << 17
+"""The same for the other sections: usual ones are inflated at once, and none can fill the memory."""
 _SMALL = 1 << 15
 """Bytes of a block that is read whole: over a network, that takes less time than a second request."""
 
@@ -157,9 +159,8 @@ class BlockText:
             section = data[start - begin : stop - begin]
             if isal_zlib.crc32(section) != sections.checksums[number]:
                 raise self._corrupt(f"the CRC32 of its section {number + 1} does not match")
-            yield from self._section_text(
-                sections, number, section, len(section) if number + 1 < end else _SECTION_PIECE
-            )
+            step = min(len(section), _WHOLE_SECTION) if number + 1 < end else _SECTION_PIECE
+            yield from self._section_text(sections, number, section, step)
 
     def _section_text(self, sections: Sections, number: int, data: memoryview, step: int) -> Iterator[bytes]:
         """The text of a section, in pieces of `step` compressed bytes. Runs for every lookup."""

@@ -42,7 +42,9 @@ def read_sectioned(window: Window, pos: int) -> SectionedBlock | None:
     data = window.get(pos, sections.starts[-1] + TRAILER)
     if len(data) < sections.starts[-1] + TRAILER:
         return None
-    texts = [_section_text(data, sections, number, pos) for number in range(len(sections.keys))]
+    texts: list[bytes] = []
+    for number in range(len(sections.keys)):
+        texts.append(_section_text(data, sections, number, pos, MAX_BLOCK - sum(map(len, texts))))
     text, starts = b"".join(texts), [0, *accumulate(map(len, texts[:-1]))]
     crc32 = inflating_library()[0].crc32
     if data[-TRAILER:] != crc32(text).to_bytes(4, "little") + (len(text) % (1 << 32)).to_bytes(4, "little"):
@@ -53,7 +55,8 @@ def read_sectioned(window: Window, pos: int) -> SectionedBlock | None:
     return SectionedBlock(text, pos + len(data), starts)
 
 
-def _section_text(data: bytes, sections: Sections, number: int, pos: int) -> bytes:
+def _section_text(data: bytes, sections: Sections, number: int, pos: int, most: int) -> bytes:
+    """The text of a section of the block at `pos`, which has at most `most` bytes."""
     start, stop = sections.starts[number : number + 2]
     section = data[start:stop]
     library, library_error = inflating_library()
@@ -62,9 +65,11 @@ def _section_text(data: bytes, sections: Sections, number: int, pos: int) -> byt
     is_last = number + 1 == len(sections.keys)
     inflater = library.decompressobj(wbits=-15)
     try:
-        text: bytes = inflater.decompress(section, MAX_BLOCK)
+        text: bytes = inflater.decompress(section, most + 1)
     except library_error as error:
         raise MemberError(f"its section {number + 1} is corrupt ({error})", pos + start) from None
+    if len(text) > most:
+        raise MemberError(f"it has more than {MAX_BLOCK >> 30} GiB, which readers refuse", pos + start)
     ends = inflater.eof if is_last else section.endswith(FLUSHED) and not inflater.eof
     if not ends or inflater.unused_data or inflater.unconsumed_tail:
         raise MemberError(f"its section {number + 1} does not end where its table says", pos + start)
