@@ -30,7 +30,7 @@ from cdxmill.stages.lines.sorted_input import Order
 from cdxmill.stages.window import ReadAt
 from cdxmill.stages.zipnum.find_lines import BlockReader
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
-from cdxmill.stages.zipnum.sorted_text import PAGE, SortedText, TextIndex, spread_pages
+from cdxmill.stages.zipnum.sorted_text import PAGE, SortedPieces, TextIndex, spread_pages
 from cdxmill.storage.location import Location, locate, pieces
 from cdxmill.storage.scratch import Scratch, temporary_directory
 
@@ -60,7 +60,7 @@ class CdxFile:
 
     def blocks(self) -> BlockReader:
         """A reader of blocks."""
-        return BlockReader(self.read, SortedText)
+        return BlockReader(self.read, SortedPieces)
 
     def block_lines(self) -> int:
         """0: blocks have no fixed number of lines."""

@@ -18,7 +18,7 @@ from cdxmill.errors import CorruptError, UsageError
 from cdxmill.formats.clusters.zipnum import BlockRef
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.search.query import OpenCluster, PreparedQuery
-from cdxmill.stages.zipnum.block_text import ReadShard
+from cdxmill.stages.zipnum.block_pieces import ReadShard
 from cdxmill.stages.zipnum.find_lines import BlockReader, joined, wanted_blocks
 
 READS = 8

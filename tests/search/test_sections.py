@@ -22,7 +22,7 @@ from cdxmill.options.queries import Query
 from cdxmill.running.failures import Failures
 from cdxmill.search.lookup import lookup, lookup_many, open_searched
 from cdxmill.search.query import OpenCluster, PreparedQuery
-from cdxmill.stages.zipnum import block_text, sectioned_block
+from cdxmill.stages.zipnum import block_pieces, sectioned_block
 
 from ..checks.checking import found as verified
 from ..material.cdx_files import write_plain
@@ -278,7 +278,7 @@ def test_verify_refuses_hostile_sections_and_lookups_give_no_foreign_line(
 
 
 def test_a_bomb_in_a_section_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (block_text, sectioned_block):
+    for module in (block_pieces, sectioned_block):
         monkeypatch.setattr(module, "MAX_BLOCK", 1 << 23)
     bomb = packed(b"com,a)/ 1 {}\n" + b" " * (1 << 24), FULL)
     block = hostile_block([bomb, packed(NEXT, END)], KEYS, NEXT)

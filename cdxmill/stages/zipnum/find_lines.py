@@ -12,7 +12,8 @@ from cachetools import LRUCache
 
 from cdxmill.formats.clusters.sections import Sections
 from cdxmill.formats.clusters.zipnum import BlockRef
-from cdxmill.stages.zipnum.block_text import JOINED, BlockText, ReadShard, check_length
+from cdxmill.stages.zipnum.block_pieces import JOINED, BlockPieces, ReadShard, check_length
+from cdxmill.stages.zipnum.block_text import BlockText
 from cdxmill.stages.zipnum.secondary_index import SecondaryIndex
 
 _GROUP = 32
@@ -26,8 +27,8 @@ _TABLES = 4096
 class BlockReader:
     """Opens blocks. The last one stays open for the next search."""
 
-    def __init__(self, read: ReadShard, text: type[BlockText] = BlockText) -> None:
-        self._read, self._text = read, text
+    def __init__(self, read: ReadShard, pieces: type[BlockPieces] = BlockPieces) -> None:
+        self._read, self._pieces = read, pieces
         self._last: BlockText | None = None
         self._tables: LRUCache[tuple[bytes, int, int], Sections] = LRUCache(_TABLES)
         self._alone: BlockText | None = None
@@ -37,7 +38,7 @@ class BlockReader:
         """The text of a block, for lines >= `low`. `read` replaces the reader's own function."""
         last = self._last
         if last is None or last.block != block or not last.can_answer(low):
-            last = self._last = self._text(block, read or self._read, self._tables)
+            last = self._last = BlockText(self._pieces(block, read or self._read, self._tables))
         return last
 
     def read_all(self, run: list[BlockRef], low: bytes) -> Iterator[BlockText]:
@@ -47,8 +48,9 @@ class BlockReader:
             self._without.add(self._alone.block.shard)
         if last is not None and last.block == run[0] and last.can_answer(low) and len(run) == 1:
             yield last
-        elif len(run) == 1 and self._text is BlockText and run[0].shard not in self._without:
-            self._last = self._alone = BlockText(run[0], self._read, self._tables, at_once=True)
+        elif len(run) == 1 and self._pieces is BlockPieces and run[0].shard not in self._without:
+            alone = BlockPieces(run[0], self._read, self._tables, at_once=True)
+            self._last = self._alone = BlockText(alone)
             yield self._last
         else:
             yield from self._read_together(run, low)

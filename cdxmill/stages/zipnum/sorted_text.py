@@ -14,7 +14,7 @@ from itertools import pairwise
 from cdxmill.formats.clusters.zipnum import BlockRef
 from cdxmill.stages.lines.line_lists import distinct, is_capture_line
 from cdxmill.stages.window import ReadAt
-from cdxmill.stages.zipnum.block_text import BlockText
+from cdxmill.stages.zipnum.block_pieces import BlockPieces
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex, Start
 
 PAGE = 1 << 16
@@ -76,10 +76,11 @@ class TextIndex(SecondaryIndex):
             raise out_of_order(page * PAGE) from None
 
 
-class SortedText(BlockText):
-    """The lines of one block of a sorted text. `read` reads its file."""
+class SortedPieces(BlockPieces):
+    """The lines of one block of a sorted text, in one piece. `read` reads its file."""
 
-    def _opened(self, low: bytes, high: bytes) -> Iterator[bytes]:
+    def opened(self, low: bytes, high: bytes) -> Iterator[bytes]:
+        """The lines, after their order was checked."""
         _, shard, offset, length = self.block
         data = self._read(shard, offset, length + _BEGUN)
         if len(data) < length:
@@ -92,7 +93,7 @@ class SortedText(BlockText):
         lines = distinct(lines)
         if lines and lines[-1] == following:
             lines.pop()  # the next block has it
-        self._is_whole = True
+        self.is_whole = True
         yield b"".join(line + b"\n" for line in lines)
 
 
