@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import os
 import re
 import signal
 import time
@@ -305,5 +306,9 @@ def _memory(reset: bool = False) -> int:
     """The most bytes of memory since the last reset."""
     if reset:
         Path("/proc/self/clear_refs").write_text("5")
-    found = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())
+    status = os.open("/proc/self/status", os.O_RDONLY)  # a third of the time of Path, twice per mutant
+    try:
+        found = re.search(rb"VmHWM:\s*(\d+)", os.read(status, 1 << 13))
+    finally:
+        os.close(status)
     return int(found[1]) << 10 if found else 0

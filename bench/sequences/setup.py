@@ -12,7 +12,6 @@ from typing import Any
 
 from bench.sequences.lab import call
 from bench.sequences.steps import Change
-from cdxmill.running import processes
 
 SAMPLES = Path(sys.prefix) / "sample_archive/warcs"
 """pywb installs them."""
@@ -64,18 +63,18 @@ def make_start(work: Path) -> Path:
 @contextmanager
 def quick_commands() -> Iterator[None]:
     """Run commands in this process with one time for all, without a cache, and without what only takes time."""
-    here, fsync, keep = Path.cwd(), os.fsync, processes.keep_freed_memory
+    here, fsync = Path.cwd(), os.fsync
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     variables = {"SOURCE_DATE_EPOCH": "1600000000", "CDXMILL_CACHE": "off"}
     before = {name: os.environ.get(name) for name in variables}
     os.environ |= variables
     patched: Any = os  # for the type checker
-    patched.fsync = processes.keep_freed_memory = _nothing
+    patched.fsync = _nothing
     try:
         yield
     finally:
         os.chdir(here)
-        patched.fsync, processes.keep_freed_memory = fsync, keep
+        patched.fsync = fsync
         for number, handler in handlers.items():
             signal.signal(number, handler)
         for name, value in before.items():

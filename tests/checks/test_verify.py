@@ -140,7 +140,7 @@ def test_with_the_manifest_every_changed_byte_is_found(cluster: Path) -> None:
     missed = [
         (path.name, place, data[place - 20 : place + 1])
         for path, place, data in each_changed_byte(cluster, 60, 1)
-        if not found(cluster)
+        if not found(cluster, processes=1)
     ]
     assert missed == []
 
@@ -149,7 +149,9 @@ def test_without_it_every_byte_is_found_that_alters_a_line_an_offset_or_the_orde
     whole = shards_of(foreign)
     missed = []
     for path, place, _ in each_changed_byte(foreign, 150, 2):
-        if not found(foreign) and (path.name == "cluster.idx" or lines_or_none(foreign) != whole):
+        if not found(foreign, processes=1) and (
+            path.name == "cluster.idx" or lines_or_none(foreign) != whole
+        ):
             missed.append((path.name, place))
     assert missed == []
 
@@ -182,7 +184,7 @@ def test_files_that_are_cut_or_go_on_are_found(with_manifest: bool, cluster: Pat
         ]
         for number, changed in enumerate(changes):
             path.write_bytes(changed)
-            if not found(cluster):
+            if not found(cluster, processes=1):
                 missed.append((path.name, number))
         path.write_bytes(data)
     assert missed == []

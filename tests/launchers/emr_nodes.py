@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bisect
 import fnmatch
+import hashlib
 import io
 import os
 import shlex
@@ -112,8 +113,9 @@ class Nodes:
 
     def _run(self, command: str, number: int, data: bytes) -> bytes:
         place = self._directory / f"task-{len(list(self._directory.iterdir()))}"
+        place.mkdir()
         for name, packed in self._sent_along("-archives").items():
-            zipfile.ZipFile(io.BytesIO(packed)).extractall(place / name)
+            (place / name).symlink_to(self._unpacked(packed))
         for name, content in self._sent_along("-files").items():
             (place / name).write_bytes(content)
         output = self._step.option("-output")
@@ -128,6 +130,13 @@ class Nodes:
         words = [sys.executable, "-I", *shlex.split(command)[1:]]
         done = subprocess.run(words, cwd=place, env=given, input=data, stdout=subprocess.PIPE, check=True)
         return done.stdout
+
+    def _unpacked(self, archive: bytes) -> Path:
+        """The directory of an archive's files. As a node of Hadoop, it is unpacked once, and so compiled once."""
+        directory = self._directory.parent / "unpacked" / hashlib.sha256(archive).hexdigest()
+        if not directory.exists():
+            zipfile.ZipFile(io.BytesIO(archive)).extractall(directory)
+        return directory
 
     def _keep(self, number: int, output: bytes) -> None:
         if output:

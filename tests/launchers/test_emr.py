@@ -205,16 +205,28 @@ def test_a_step_that_fails_is_told(emr: Emr, run_step: RunStep, cdx: dict[str, l
     assert f"s3://{BUCKET}/splits.seq" not in emr.objects()
 
 
-@pytest.mark.parametrize("place", ["s3://no-such-bucket/cdx", f"s3://{BUCKET}/none/*/x-*.cdx.gz"])
-def test_a_bucket_that_is_absent_is_told_before_a_cluster_starts(
-    place: str, emr: Emr, run_step: RunStep
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("runsample.sh", "s3://no-such-bucket/cdx"),
+        ("runzipcluster.sh", f"s3://{BUCKET}/none/*/x-*.cdx.gz"),
+    ],
+)
+def test_a_place_without_cdx_files_is_told_before_a_cluster_starts(
+    name: str, place: str, emr: Emr, run_step: RunStep
 ) -> None:
-    for name in ("runsample.sh", "runzipcluster.sh"):
-        done = run_step(name, WARC_CDX=place)
-        assert done.returncode == 2
-        (line,) = done.stderr.splitlines()
-        assert f"{place}: no CDX file found; check WARC_CDX" in line
-    done = run_step("runindexwarcs.sh", WARC_MANIFEST=place.replace("*", "1"))
+    done = run_step(name, WARC_CDX=place)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert f"{place}: no CDX file found; check WARC_CDX" in line
+    assert emr.clusters() == []
+
+
+@pytest.mark.parametrize("manifest", ["s3://no-such-bucket/cdx", f"s3://{BUCKET}/none/1/x-1.cdx.gz"])
+def test_an_absent_manifest_is_told_before_a_cluster_starts(
+    manifest: str, emr: Emr, run_step: RunStep
+) -> None:
+    done = run_step("runindexwarcs.sh", WARC_MANIFEST=manifest)
     assert done.returncode == 2
     assert "the manifest s3://" in done.stderr.splitlines()[1]
     assert emr.clusters() == []

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.formats.clusters.split_points import parse_boundaries
+from cdxmill.spark.java import QUICK
 from tests.conftest import RunCdxmill
 from tests.spark.conftest import hashes
 
@@ -46,6 +47,7 @@ def launch(crawl: Path, script: str, *words: str | Path) -> subprocess.Completed
     }
     (crawl / "env.sh").write_text("".join(f'{name}="{value}"\n' for name, value in settings.items()))
     environment = {**os.environ, "INDEX_ENV": str(crawl / "env.sh"), "CDXMILL_VENV": sys.prefix}
+    environment["JAVA_TOOL_OPTIONS"] = QUICK
     command = [str(ROOT / "bin" / script), *map(str, words)]
     return subprocess.run(
         command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False

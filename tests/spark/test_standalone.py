@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from cdxmill.spark.java import QUICK
 from tests.spark.conftest import hashes
 
 STARTED = re.compile(r"Starting Spark master at (spark://\S+)")
@@ -30,8 +31,7 @@ def spark_class() -> str:
 @pytest.fixture
 def master(tmp_path: Path) -> Iterator[str]:
     """The URL of the master. It has one worker with two cores."""
-    options = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-    env = {**os.environ, "SPARK_DAEMON_JAVA_OPTS": options, "SPARK_LOCAL_IP": "127.0.0.1"}
+    env = {**os.environ, "JAVA_TOOL_OPTIONS": QUICK, "SPARK_LOCAL_IP": "127.0.0.1"}
     env |= {"SPARK_HOME": str(Path(spark_class()).parents[1]), "PYSPARK_PYTHON": sys.executable}
     running = []
 
@@ -78,8 +78,8 @@ def run_both(
     master: str, tmp_path: Path, command: list[str], inputs: Path
 ) -> dict[str, subprocess.CompletedProcess[str]]:
     """Run a command on the cluster and on this machine. Its inputs are relative to a directory that is not the worker's."""
-    env = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-    env["PYTHONPATH"] = str(tmp_path)
+    env = {**os.environ, "JAVA_TOOL_OPTIONS": QUICK, "SPARK_LOCAL_IP": "127.0.0.1"}
+    env["PYSPARK_PYTHON"], env["PYTHONPATH"] = sys.executable, str(tmp_path)
     return {
         name: subprocess.run(
             [sys.executable, "-m", "cdxmill", *command, "-o", tmp_path / name, *options, inputs.name],
