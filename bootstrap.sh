@@ -14,7 +14,7 @@ shift $(($# > 0))
 
 # PyPI has wheels for both architectures, so nothing is compiled. The versions are those of constraints.txt.
 libraries=(ada-url==4.0.0 boto3==1.44.5 deflate==0.8.1 isal==1.9.1 msgspec==0.22.0 orjson==3.13.0
-    resiliparse==2.0.1 selectolax==1.0.2 stringzilla==5.3.2 urllib3==2.8.0 zlib-ng==1.1.0 zstandard==0.25.0)
+    resiliparse==2.0.1 selectolax==1.0.2 stringzilla==5.3.2 urllib3==2.8.0 zstandard==0.25.0)
 
 as_root() {
     if [[ $EUID -eq 0 ]]; then
@@ -28,4 +28,4 @@ command -v python3.11 >/dev/null || as_root dnf install --assumeyes --quiet pyth
 as_root python3.11 -m venv --clear -- "$folder"
 as_root "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
     --only-binary :all: --retries 10 "$@" "${libraries[@]}"
-"$folder/bin/python" -c 'import ada_url, boto3, deflate, isal, msgspec, orjson, resiliparse, selectolax, stringzilla, urllib3, zlib_ng, zstandard'
+"$folder/bin/python" -c 'import ada_url, boto3, deflate, isal, msgspec, orjson, resiliparse, selectolax, stringzilla, urllib3, zstandard'
