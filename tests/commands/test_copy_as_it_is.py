@@ -120,6 +120,12 @@ def test_each_record_has_its_source_and_readers_accept_it(
     assert len(fields) == 5
     fast = [record.headers.get("WARC-Source-Range") for record in FastIterator(io.BytesIO(first))]
     assert fast[1:] == [span for _, span in fields]
+    digests = [
+        (record.headers.get("WARC-Source-URI", ""), record.verify_payload_digest())
+        for record in FastIterator(io.BytesIO(first))
+        if "WARC-Payload-Digest" in record.headers
+    ]
+    assert [is_right for name, is_right in digests if name.endswith("old.arc.gz")] == [True]
     rows = [(source / name / f"{name}-00000.tsv").read_text().splitlines()[1:] for name in ("told", "plain")]
     assert [row.split("\t")[:6] for row in rows[0]] == [row.split("\t")[:6] for row in rows[1]]
     pywb: list[str | Path] = [
