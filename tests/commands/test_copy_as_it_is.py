@@ -121,7 +121,7 @@ def test_each_record_has_its_source_and_readers_accept_it(
     fast = [record.headers.get("WARC-Source-Range") for record in FastIterator(io.BytesIO(first))]
     assert fast[1:] == [span for _, span in fields]
     digests = [
-        (record.headers.get("WARC-Source-URI", ""), record.verify_payload_digest())
+        (str(record.headers.get("WARC-Source-URI")), record.verify_payload_digest())
         for record in FastIterator(io.BytesIO(first))
         if "WARC-Payload-Digest" in record.headers
     ]
