@@ -14,6 +14,10 @@ import zstandard
 from fastwarc.warc import ArchiveIterator as FastIterator
 from warcio.archiveiterator import ArchiveIterator
 
+from cdxmill.cli.main import main
+from cdxmill.commands.copying.output import CopyOutput
+from cdxmill.errors import StoppedError
+
 from ..material.crawls import capture
 from .test_copy import check_files, copied
 from .test_get import warc_record
@@ -153,3 +157,19 @@ def sources(data: bytes) -> list[tuple[str, str]]:
         found.append((get("WARC-Source-URI"), get("WARC-Source-Range")))
     assert found[0] == (None, None)
     return found[1:]
+
+
+def test_a_copy_that_fails_leaves_no_unfinished_archive(
+    damaged: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(output: CopyOutput) -> None:
+        seen.extend(path.name for path in out.iterdir() if "warc.gz" in path.name)
+        raise StoppedError("the disk is gone")
+
+    out, seen = damaged / "out", list[str]()
+    monkeypatch.setattr(CopyOutput, "finish", fail)
+    call = ["copy", "-q", "--archives", damaged, "-o", out, damaged / "a.cdxj"]
+    assert main(list(map(str, call))) == 3
+    assert "the disk is gone" in capsys.readouterr().err
+    assert len(seen) == 1
+    assert [path.name for path in out.iterdir() if "warc.gz" in path.name] == []
