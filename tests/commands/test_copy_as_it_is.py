@@ -173,3 +173,26 @@ def test_a_copy_that_fails_leaves_no_unfinished_archive(
     assert "the disk is gone" in capsys.readouterr().err
     assert len(seen) == 1
     assert [path.name for path in out.iterdir() if "warc.gz" in path.name] == []
+
+
+@pytest.mark.parametrize(
+    ("odd", "reason"),
+    [
+        ("\\u0000", b"the line has no valid filename"),
+        ("\\n", b"the file name or the timestamp has a line end"),
+    ],
+)
+def test_a_file_name_with_a_nul_or_a_line_end_is_a_failure_and_the_rest_is_copied(
+    odd: str, reason: bytes, damaged: Path, run_cdxmill: RunCdxmill
+) -> None:
+    """The plan has a line for each capture, with a NUL between the fields."""
+    lines = (damaged / "a.cdxj").read_text().splitlines(keepends=True)
+    wrong = lines[-1].replace('"a.warc.gz"', f'"a{odd}0{odd}1.warc.gz"')
+    assert wrong != lines[-1]
+    (damaged / "b.cdxj").write_text("".join(sorted([*lines, wrong])))
+    done = run_cdxmill(
+        "copy", "-q", "--any-digest", "--archives", damaged, "-o", damaged / "out", damaged / "b.cdxj"
+    )
+    assert done.returncode == 1
+    assert done.stderr.count(reason) == 1
+    assert len(copied(damaged / "out")) == 2
