@@ -44,6 +44,7 @@ JOBS = [
     "standard-pipes>=3.13; python_version >= '3.13'",  # mrjob imports pipes
 ]
 SPARK = ["pyspark>=3.5,<5"]
+# pywb brings brotlipy, which is old. Its warcio needs it: the Decompressor of brotli has other methods, and the content is not replayed.
 SERVE = ["pywb==2.10.0"]
 AUDIT = ["cyclonedx-bom==7.5.0", "pip-audit==2.10.1", "uv==0.13.9"]  # bin/audit, bin/lock.py
 DOCS = ["mkdocs-material==9.8.1"]  # builds the site from docs/

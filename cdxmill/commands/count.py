@@ -24,7 +24,7 @@ from cdxmill.running.progress import Progress
 from cdxmill.running.watched import NO_LOSSES, Limits, Losses, Lost, mark, run_watched, unmark, unmarked
 from cdxmill.stages.counting.count_records import Counted, count_own_records, count_records
 from cdxmill.stages.counting.counters import COUNTERS, Counter
-from cdxmill.stages.counting.own_counter import OwnCounter
+from cdxmill.stages.counting.own_counter import BadFunction, OwnCounter
 from cdxmill.stages.counting.tally import Tally, new_tally, spill, sum_lines
 from cdxmill.stages.lines.line_lists import write_lines
 from cdxmill.stages.lines.merge_lines import merge_runs
@@ -319,7 +319,7 @@ def _run(
         failures.show_on(progress)
         for task, result in asked.results(tasks, scratch, progress):
             for failure in result.failures:
-                failures.report(failure)
+                report_failure(failure, failures)
             for label, one in result.notes:
                 failures.note_one(f"{label}@{one.offset}", one.reason)
             counted.add(result.counted)
@@ -327,6 +327,7 @@ def _run(
             without += result.without
             for _ in task.archives:
                 progress.advance()
+        failures.close_listed()
         failures.close_notes()
         if len(without) < archives:
             _note_without(sorted(without), asked.what, asked.counter.needs, failures)
@@ -334,6 +335,14 @@ def _run(
         where = f"{without[0]}: has" if len(without) == 1 else f"{len(without)} archives have"
         raise UsageError(f"{where} no {asked.what} to count; give {asked.counter.needs}")
     return counted, runs
+
+
+def report_failure(failure: Failure, failures: Failures) -> None:
+    """Report a failure. A user's function may fail on every record: many of a kind are only counted (see `close_listed`)."""
+    if failure.hint == BadFunction.hint:
+        failures.report_one_listed(failure, failure.reason)
+    else:
+        failures.report(failure)
 
 
 def _note_without(without: list[str], what: str, needs: str, failures: Failures) -> None:

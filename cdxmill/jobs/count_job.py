@@ -22,6 +22,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
+from cdxmill.commands.count import report_failure
 from cdxmill.errors import UsageError
 from cdxmill.inputs.archives import archives_of
 from cdxmill.jobs.archive_job import ArchiveJob, ArchiveJobOptions
@@ -100,7 +101,8 @@ class CountJob(ArchiveJob[ArchiveJobOptions]):
             rows = [row for name in names for row in Path(directory, name).read_bytes().splitlines()]
         found, notes = parse_output(b"\n".join(sorted(rows)))
         for failure in found:
-            failures.report(failure)
+            report_failure(failure, failures)
+        failures.close_listed()
         for note in notes:
             failures.note_one(note.path, note.reason)
         failures.close_notes()

@@ -141,3 +141,32 @@ def test_many_threads_with_few_open_shards_never_read_a_closed_one(
     assert watched.wrong == 0
     assert watched.open == 0
     assert watched.most_open <= THREADS + 2
+
+
+def test_a_shard_that_could_not_be_read_is_opened_again(
+    cluster: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that failed once, such as one of a network disk that was gone, fails for ever."""
+    opened_files = list[Location]()
+
+    @contextmanager
+    def open_shard(place: Location) -> Iterator[Callable[[int, int], bytes]]:
+        opened_files.append(place)
+        number = len(opened_files)
+
+        def read_at(offset: int, size: int) -> bytes:
+            if number == 1 and offset:
+                raise InputError(place.text, "stale file handle")
+            return Path(place.local).read_bytes()[offset : offset + size]
+
+        yield read_at
+
+    monkeypatch.setattr(reader_module, "open_known", open_shard)
+    [first, *_] = sorted(path.name.encode() for path in cluster.glob("cdx-*.gz"))
+    content = (cluster / first.decode()).read_bytes()
+    with open_cluster(cluster) as reader:
+        assert reader.read(first, 0, 1 << 20) == content
+        with pytest.raises(InputError, match="stale file handle"):
+            reader.read(first, 1, 1 << 20)
+        assert [reader.read(first, 1, 1 << 20) for _ in range(2)] == [content[1:]] * 2
+    assert len(opened_files) == 2

@@ -14,6 +14,10 @@ import zstandard
 from fastwarc.warc import ArchiveIterator as FastIterator
 from warcio.archiveiterator import ArchiveIterator
 
+from cdxmill.cli.main import main
+from cdxmill.commands.copying.output import CopyOutput
+from cdxmill.errors import StoppedError
+
 from ..material.crawls import capture
 from .test_copy import check_files, copied
 from .test_get import warc_record
@@ -120,6 +124,12 @@ def test_each_record_has_its_source_and_readers_accept_it(
     assert len(fields) == 5
     fast = [record.headers.get("WARC-Source-Range") for record in FastIterator(io.BytesIO(first))]
     assert fast[1:] == [span for _, span in fields]
+    digests = [
+        (str(record.headers.get("WARC-Source-URI")), record.verify_payload_digest())
+        for record in FastIterator(io.BytesIO(first))
+        if "WARC-Payload-Digest" in record.headers
+    ]
+    assert [is_right for name, is_right in digests if name.endswith("old.arc.gz")] == [True]
     rows = [(source / name / f"{name}-00000.tsv").read_text().splitlines()[1:] for name in ("told", "plain")]
     assert [row.split("\t")[:6] for row in rows[0]] == [row.split("\t")[:6] for row in rows[1]]
     pywb: list[str | Path] = [
@@ -147,3 +157,42 @@ def sources(data: bytes) -> list[tuple[str, str]]:
         found.append((get("WARC-Source-URI"), get("WARC-Source-Range")))
     assert found[0] == (None, None)
     return found[1:]
+
+
+def test_a_copy_that_fails_leaves_no_unfinished_archive(
+    damaged: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(output: CopyOutput) -> None:
+        seen.extend(path.name for path in out.iterdir() if "warc.gz" in path.name)
+        raise StoppedError("the disk is gone")
+
+    out, seen = damaged / "out", list[str]()
+    monkeypatch.setattr(CopyOutput, "finish", fail)
+    call = ["copy", "-q", "--archives", damaged, "-o", out, damaged / "a.cdxj"]
+    assert main(list(map(str, call))) == 3
+    assert "the disk is gone" in capsys.readouterr().err
+    assert len(seen) == 1
+    assert [path.name for path in out.iterdir() if "warc.gz" in path.name] == []
+
+
+@pytest.mark.parametrize(
+    ("odd", "reason"),
+    [
+        ("\\u0000", b"the line has no valid filename"),
+        ("\\n", b"the file name or the timestamp has a line end"),
+    ],
+)
+def test_a_file_name_with_a_nul_or_a_line_end_is_a_failure_and_the_rest_is_copied(
+    odd: str, reason: bytes, damaged: Path, run_cdxmill: RunCdxmill
+) -> None:
+    """The plan has a line for each capture, with a NUL between the fields."""
+    lines = (damaged / "a.cdxj").read_text().splitlines(keepends=True)
+    wrong = lines[-1].replace('"a.warc.gz"', f'"a{odd}0{odd}1.warc.gz"')
+    assert wrong != lines[-1]
+    (damaged / "b.cdxj").write_text("".join(sorted([*lines, wrong])))
+    done = run_cdxmill(
+        "copy", "-q", "--any-digest", "--archives", damaged, "-o", damaged / "out", damaged / "b.cdxj"
+    )
+    assert done.returncode == 1
+    assert done.stderr.count(reason) == 1
+    assert len(copied(damaged / "out")) == 2

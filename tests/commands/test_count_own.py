@@ -49,6 +49,10 @@ def own(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def fails_always(record: FullRecord) -> None:
+    raise ValueError(f"record {record.offset}")
+
+
 def tags(record: FullRecord) -> object:
     return record.page and record.page.tags
 
@@ -84,6 +88,25 @@ def test_a_record_on_which_the_function_fails_is_reported(
     lines = done.stderr.decode().splitlines()
     assert lines[:-1] == [f"{archive}@{at}: ValueError: a request; correct the function" for at in failed]
     assert lines[-1] == "1 different items in 3 records of 1 archive"
+
+
+def test_a_function_that_fails_on_every_record_prints_ten_lines_per_archive(
+    own: Path, pywb_warcs: Path, run_cdxmill: RunCdxmill
+) -> None:
+    archives = [pywb_warcs / "iana.warc.gz", pywb_warcs / "example.warc.gz"]
+    (own / "broken.py").write_text("def f(record):\n    raise ValueError(f'record {record.offset}')\n")
+    done = run_cdxmill("count", "--call", "broken:f", "-p", "1", "-o", "-", *archives, cwd=own)
+    assert (done.returncode, done.stdout) == (1, b"")
+    lines, all_failures = done.stderr.decode().splitlines(), []
+    for archive in archives:
+        failed = [record.offset for record in cdxmill.records(archive) if record.kind != b"warcinfo"]
+        all_failures += [(str(archive), offset) for offset in failed]
+        shown = [line for line in lines if line.startswith(f"{archive}@")]
+        assert len(shown) == min(10, len(failed))
+        rest = f"{archive}: {len(failed) - 10} more failures of this kind: ValueError: record N"
+        assert (rest in lines) == (len(failed) > 10)
+    result = cdxmill.count(inputs=archives, call=fails_always)
+    assert sorted((one.path, one.offset) for one in result.failures) == sorted(all_failures)
 
 
 def test_a_wrong_call_is_wrong_usage(own: Path, run_cdxmill: RunCdxmill, pywb_warcs: Path) -> None:

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import gzip
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
+import cdxmill.commands.count
 from cdxmill.cli.main import main
+from cdxmill.commands.count import CountTask, GroupResult, count_watched
+from cdxmill.inputs.named import Input
+from cdxmill.stages.counting.count_records import count_records
+from cdxmill.stages.counting.counters import COUNTERS
+from cdxmill.stages.counting.tally import sum_lines
+from cdxmill.stages.lines.line_lists import write_lines
+from cdxmill.stages.lines.merge_lines import merge_runs
+from cdxmill.storage.location import Location
+from cdxmill.storage.scratch import Scratch
 from tests.commands.test_count import INFO, page, record, rows, text
 
 
@@ -55,3 +66,41 @@ def test_only_texts_need_all_of_a_very_large_record(
         == 1
     )
     assert "only the first 64 MiB are counted" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("held", [64 << 20, 1], ids=["in memory", "spilled"])
+@pytest.mark.parametrize("bad", range(4))
+def test_a_bad_archive_in_any_place_of_a_group_adds_nothing(
+    held: int, bad: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its records were counted before it failed. The counts of the archives before and after it stay."""
+    names = [str(tmp_path / f"{number}.warc.wet.gz") for number in range(4)]
+    for number, name in enumerate(names):
+        Path(name).write_bytes(INFO + text(f"common w{number}") + text("common"))
+    calls = list[object]()
+
+    def count_and_grow(*given: object) -> object:
+        found = count_records(*given)  # type: ignore[arg-type]
+        calls.append(given)
+        if len(calls) == bad + 1:
+            with Path(names[bad]).open("ab") as file:
+                file.write(text("more"))
+        return found
+
+    monkeypatch.setattr(cdxmill.commands.count, "count_records", count_and_grow)
+    monkeypatch.setattr(cdxmill.commands.count, "HELD", held)
+    scratch = tmp_path / "runs"
+    task = CountTask([Input(Location(name), name, name, name) for name in names], scratch)
+    [(_, result)] = count_watched([task], COUNTERS["words"], processes=1, tick=lambda: None)
+    assert [failure.path for failure in result.failures] == [names[bad]]
+    assert result.counted.counted == 6
+    good = {f"w{number}".encode(): b"1" for number in range(4) if number != bad}
+    assert counts_of(result, tmp_path) == {b"common": b"6", **good}
+    assert {run.name for run in result.runs} == {f"{scratch.name}/{path.name}" for path in scratch.iterdir()}
+
+
+def counts_of(result: GroupResult, directory: Path) -> dict[bytes, bytes]:
+    """The counts in the runs of a group."""
+    scratch, out = Scratch(directory), BytesIO()
+    write_lines(sum_lines(merge_runs(result.runs, scratch.create, scratch.reader)), out, "")
+    return dict(line.split(b"\t") for line in out.getvalue().splitlines())

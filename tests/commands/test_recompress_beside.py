@@ -40,3 +40,19 @@ def test_an_index_of_somebody_else_stays(pywb_warcs: Path, tmp_path: Path, run_c
     for _ in range(2):
         assert run_cdxmill("recompress", "--index", "-o", "out", "a.warc.gz", cwd=tmp_path).returncode == 2
     assert index.read_bytes() == before
+
+
+def test_the_mark_of_a_removed_index_goes_when_the_index_is_written(
+    pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    """The index is removed before the archive changes, with a mark; a mark that stayed would have it written in each run."""
+    given = ["recompress", "--index", "--offsets", "-o", "out", "a.warc.gz"]
+    for number, name in enumerate(("example.warc.gz", "iana.warc.gz", "iana.warc.gz")):
+        shutil.copyfile(pywb_warcs / name, tmp_path / "a.warc.gz")
+        done = run_cdxmill(*given, *(["--replace"] if number else []), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.name[0] != ".") == NAMES
+        assert list((tmp_path / "out").glob(".*.again")) == []
+
+
+NAMES = ["a.warc.zst", "a.warc.zst.cdx.gz", "a.warc.zst.offsets.gz"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from cdxmill.capture import Damage
 from cdxmill.cli.main import main
+from cdxmill.errors import StoppedError
 from cdxmill.stages.records.pack_contents import GzipPacker, ZstPacker, write_contents
 from cdxmill.stages.records.read_contents import Content, read_contents
 from cdxmill.storage.scratch import Scratch
@@ -153,6 +156,47 @@ def test_contents_of_all_sizes_are_written_and_read_again(
         end = data.draw(st.integers(0, len(written) - 1))
         found = contents(bytes(written[:end]))
         assert found == records[: len(found)], "of a truncated archive, the records before the end"
+
+
+@pytest.mark.parametrize("wrong", [b"other", b"", b"number", b"numbers and more"])
+def test_a_member_that_does_not_decompress_to_the_same_bytes_is_not_written(
+    wrong: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As memory with an error would have it: the compressor gets other bytes than those of the record."""
+    for packer in (ZstPacker(3), GzipPacker(1)):
+        good = packer.pack
+        with monkeypatch.context() as patch:
+            compress = packer._compress
+            patch.setattr(packer, "_compress", lambda data, compress=compress: compress(wrong))
+            with pytest.raises(StoppedError, match="does not decompress to the same bytes"):
+                good(b"numbers")
+        written = list[bytes]()
+        large = Content(0, 0, 7, None, lambda: iter((b"num", b"bers")))
+        assert packer.pack_large(large, written.append) == len(b"".join(written))
+        with monkeypatch.context() as patch:
+            patch.setattr(packer, "_streams", partial(streams_of, packer._streams, wrong))
+            with pytest.raises(StoppedError, match="does not decompress to the same bytes"):
+                packer.pack_large(large, written.append)
+    with pytest.raises(StoppedError, match="does not decompress to the same bytes"):
+        GzipPacker(1).pack_large(Content(0, 0, 7, None, lambda: iter((b"num",))), written.append)
+
+
+class OtherStream:
+    """A compressor that compresses other bytes than it is given."""
+
+    def __init__(self, stream: Any, wrong: bytes) -> None:
+        self._stream, self._wrong = stream, wrong
+
+    def compress(self, data: bytes) -> bytes:
+        return b""
+
+    def flush(self) -> bytes:
+        return bytes(self._stream.compress(self._wrong) + self._stream.flush())
+
+
+def streams_of(streams: Callable[[int], tuple[Any, Any]], wrong: bytes, size: int) -> tuple[OtherStream, Any]:
+    stream, unpack = streams(len(wrong))
+    return OtherStream(stream, wrong), unpack
 
 
 def contents_of(records: list[bytes]) -> list[Content | Damage]:

@@ -165,9 +165,17 @@ def test_keys_are_not_shown_where_a_job_fails(launch: Launch, places: RunPaths) 
     (places.directory / "cdx").mkdir()
     (places.directory / "cdx/a.cdx").write_text('com,a)/ 20200101000000 {"url": "http://a.com/"}\n')
     settings = {**places.settings, **keys, "RUNNER": "hadoop", "HADOOP_HOME": hadoop}
-    done = launch("runsample.sh", **settings)
-    assert done.returncode == 3
-    assert [value for value in keys.values() if value in done.stderr + done.stdout] == []
+    words = [
+        "--cmdenv=MY_TOKEN=secret1",
+        "--jobconf",
+        "fs.s3a.secret.key=secret2",
+        "--jobconf=fs.s3a.access.key=secret3",
+    ]
+    for options in ([], words):
+        done = launch("runsample.sh", *options, **settings)
+        assert done.returncode == 3
+        hidden = (*keys.values(), "secret1", "secret2", "secret3")
+        assert [value for value in hidden if value in done.stderr + done.stdout] == []
 
 
 JOB_THAT_WAITS = """

@@ -17,6 +17,7 @@ FREE = 64
 NESTED = "the page has too many nested elements; only its start was parsed"
 _FEW_TAGS = 1 << 13
 """A page with fewer tags needs no look: all of them nested are MOST_STEPS."""
+_SHORTEST_TAG = len(b"<b>")
 
 _EMPTY = frozenset(
     b"area base br col embed hr img input link meta param source track wbr html head body".split()
@@ -62,7 +63,7 @@ def parsed_size(html: bytes) -> int:
     >>> parsed_size(b"<p>" * 10**5), parsed_size(b"<b></b>" * 10**5), parsed_size(b"<b>" * 10**5)
     (300000, 700000, 24765)
     """
-    if html.count(b"<") <= _FEW_TAGS:
+    if len(html) < _SHORTEST_TAG * _FEW_TAGS or html.count(b"<") <= _FEW_TAGS:
         return len(html)
     elements, steps = _Elements(html), 0
     for tag in tags_of(html):
