@@ -115,7 +115,7 @@ def scan(
         ]
         scan_run = _Run(options, failures, run)
         if options.to == "parquet":
-            record_columns(directory.place, compiled(options).extractor.columns, options.existing)
+            record_columns(directory.place, compiled(options).extractor.columns, outputs.values())
         with directory.writing(outputs):
             scan_run.scan_twice("scanning", tasks)
     return scan_run.summary(len(kept))
