@@ -11,9 +11,9 @@ import sys
 import zlib
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.archives.zip_directory import Member
 from cdxmill.inputs.named import SCHEME, Input, Search, Wanted, all_listed, check_name, without_host
 from cdxmill.inputs.pipes import Pipes
 from cdxmill.options.archives import ArchiveInputs
@@ -21,6 +21,9 @@ from cdxmill.options.option import optional_path, path_list
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import Location, ask_all
 from cdxmill.storage.wacz import ARCHIVE, inside, is_wacz, own_name
+
+if TYPE_CHECKING:
+    from cdxmill.formats.archives.zip_directory import Member
 
 _ELSEWHERE = {"", ".", ".."}
 _UNPACK = "unpack it and index its files"

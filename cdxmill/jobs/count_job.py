@@ -30,16 +30,22 @@ from cdxmill.jobs.launcher.hadoop_directory import directory_of
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
 from cdxmill.jobs.nodes.archives import FAILURES, JOB_FILE, add_counts, count_archives, parse_output
+from cdxmill.options.contents import Watched
 from cdxmill.running.failures import Failures
+from cdxmill.running.watched import Limits
 from cdxmill.stages.counting.counters import COUNTERS, Counter
 from cdxmill.stages.counting.own_counter import Found, Item, OwnCounter
 from cdxmill.stages.pages.full_record import FullRecord
 
 
-class CountJob(ArchiveJob[ArchiveJobOptions]):
+class CountJobOptions(ArchiveJobOptions, Watched):
+    """The options of jobs that count."""
+
+
+class CountJob(ArchiveJob[CountJobOptions]):
     """Input: manifests. Output: lines `<item> TAB <count>`. A subclass sets `what` or has a method `items`."""
 
-    kind = ArchiveJobOptions
+    kind = CountJobOptions
     arguments = "MANIFEST..."
     description = "Count what the archives that the manifests list contain. Prints <item> TAB <count>."
     what: ClassVar[str] = ""
@@ -67,7 +73,9 @@ class CountJob(ArchiveJob[ArchiveJobOptions]):
 
     def run_mapper(self, step_num: int = 0) -> None:
         """Write the counts of all archives of this task."""
-        count_archives(self.counter, self.mapper_run(self.own_options.scratch))
+        options = self.own_options
+        limits = Limits(options.timeout, options.memory << 20)
+        count_archives(self.counter, self.mapper_run(options.scratch), limits)
 
     def run_reducer(self, step_num: int = 0) -> None:
         """Write the sums."""
@@ -78,8 +86,9 @@ class CountJob(ArchiveJob[ArchiveJobOptions]):
         """Each mapper gets some lines of the work list."""
         self.use_root(runner)
         what = ["--what", self.what] if self.what else ["--job", type(self).__name__]
+        limits = ["--timeout", str(self.own_options.timeout), "--memory", str(self.own_options.memory)]
         files = {} if self.what else {JOB_FILE: Path(inspect.getfile(type(self)))}
-        return self.archive_step(self.list_work(), ["count", *what], ["sum"], files)
+        return self.archive_step(self.list_work(), ["count", *what, *limits], ["sum"], files)
 
     def finish(self, runner: RunnerLike) -> int:
         """Print the failures, and the counts in one order. Returns 0 if there are no more failures than --max-failures allows."""

@@ -11,6 +11,7 @@ from cdxmill.options.option import (
     Excludes,
     Existing,
     Needs,
+    Options,
     Running,
     argument,
     option,
@@ -21,13 +22,17 @@ _WHOLE, _TEXT = (tuple(f"to={name}" for name in names) for names in (_WARC, _WET
 """Formats of records as they are, which have no fields, and of texts, which have one."""
 
 
-class Watching(Running):
-    """How a command runs that a single record could stop."""
+class Watched(Options):
+    """The limits of commands and jobs that a single record could stop."""
 
     timeout: int = option(
         "--timeout N", "Seconds for one record. Then it is skipped and reported.", default=60, min=1
     )
     memory: int = option("--memory N", "MiB of memory that one process may use.", default=2048, min=64)
+
+
+class Watching(Watched, Running):
+    """How such a command runs."""
 
 
 class Scanning(ArchiveInputs, Existing, Watching, EngineOptions):

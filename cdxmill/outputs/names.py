@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import IO, TypeVar
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.own_records import CONTROLS
+from cdxmill.formats.own_records import CONTROLS, TABLE
 from cdxmill.inputs.named import Input, without_host
 from cdxmill.inputs.pipes import NO_NAME
 from cdxmill.storage.location import Location, PathOrUrl, locate
@@ -34,6 +34,8 @@ _READABLE = 150
 _LONGEST, _LONGEST_PATH = 230, 1000
 """Bytes of the longest name of an output, and of its path. A file name has at most 255, also that of its list of failures."""
 _CONTROL = re.compile(CONTROLS)
+_SKIPPED, _SEEN = re.compile(r"(?<![^/])(?=[._])"), "file"
+"""Where a name starts with a character for which Spark, pandas and PyArrow skip it, and what is put there."""
 _ENDINGS = re.compile(r"(\.[a-z0-9]{1,7}){1,3}\Z", re.I)
 
 
@@ -87,7 +89,8 @@ def output_names(
     An archive that the user named has its base name, one of a directory its path below the directory, and one of a manifest
     its path as it is listed. Where two outputs would have one name, as those of x.warc and x.warc.gz, the archives keep
     their whole name before the `ending`. If that gives one name twice, too, the archives that no manifest lists have
-    their paths below the directory that contains all of them. Names are safe, whatever a WACZ chose (see `_safe`).
+    their paths below the directory that contains all of them. Names are safe, whatever a WACZ chose (see `_safe`), and
+    readers find all parts of a table (see `_seen`).
     """
     if any(archive.name == NO_NAME for archive in archives):
         raise UsageError("an archive from a pipe has no name for its output; use -o NAME.cdxj.gz, or -o -")
@@ -95,7 +98,8 @@ def output_names(
     def named(paths: Mapping[Input, str]) -> dict[Input, str]:
         names = {one: name_of(path) for one, path in paths.items()}
         whole = apart(names, lambda one: f"{below(paths[one])}{ending}")
-        return {one: _safe(name) for one, name in whole.items()}
+        seen = _seen if ending == TABLE else str
+        return {one: _safe(seen(name)) for one, name in whole.items()}
 
     paths = {archive: archive.name or archive.path for archive in archives}
     names = named(paths)
@@ -111,6 +115,15 @@ def output_names(
                 f" use two output directories{', or one output file (-o NAME.cdxj.gz)' if name_of is output_name else ''}"
             )
     return names
+
+
+def _seen(path: str) -> str:
+    """The path of a part of a table. No name in it starts with `_` or `.`.
+
+    >>> _seen("_x/.a.warc.parquet"), _seen("x/a_.parquet")
+    ('file_x/file.a.warc.parquet', 'x/a_.parquet')
+    """
+    return _SKIPPED.sub(_SEEN, path)
 
 
 def _safe(path: str) -> str:

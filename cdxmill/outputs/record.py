@@ -33,7 +33,7 @@ from typing import IO, NamedTuple
 from urllib.parse import quote_from_bytes, unquote
 
 from cdxmill.errors import StoppedError, UsageError
-from cdxmill.formats.own_records import APART, BESIDE, FAILURES, OUTPUTS, format_row, parse_row
+from cdxmill.formats.own_records import APART, BESIDE, FAILURES, OUTPUTS, TABLE, format_row, parse_row
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count
 from cdxmill.outputs.names import identity
@@ -50,10 +50,6 @@ _DIGITS = 20
 """More than a size or a time has."""
 _COLUMNS, _HEAD = 4, 1 << 16
 """Of a list of failures: the columns, and the bytes at its start that show whose it is."""
-
-
-TABLE = ".parquet"
-"""The ending of an output that is a part of a table."""
 
 
 def records_of(directory: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -31,6 +32,7 @@ class Words(TypedDict):
 
 
 def half(record): return 1.5 if record.url.endswith("/1200") else 1
+def odd(record) -> float: return [float("nan"), float("inf"), -float("inf"), 2.5][int(record.url[-1])]
 def halves(record) -> float: return half(record)
 def large(record) -> int: return 2**70 if record.url.endswith("/1") else 7
 def anything(record): return {"a": half(record), "b": [record.url]}
@@ -169,11 +171,58 @@ def test_one_directory_has_one_set_of_columns(here: Path, capsys: pytest.Capture
     assert scan("-o", "out", "--extract", "url,size", first) == 0
     assert (here / "out/_cdxmill/columns.tsv").read_text() == "url\ttext\nsize\tint\n"
     assert scan("-o", "out", "--extract", "url,time", second) == 2
-    assert "out: the files there have other columns" in capsys.readouterr().err
+    assert "a.warc.parquet: has other columns (1 such file; see " in capsys.readouterr().err
     assert not (here / "out/b.warc.parquet").exists()
     assert scan("-o", "out", "--extract", "url,size", second) == 0
     assert scan("-o", "out", "--replace", "--extract", "url,time", first, second) == 0
     assert query("SELECT count(time) FROM read_parquet('out/*')") == [[2]]
+
+
+@pytest.mark.parametrize("existing", ["--replace", "--update"])
+def test_files_with_other_columns_do_not_remain(
+    existing: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = archive(here / "a.warc.gz", [b"<p>"]), archive(here / "b.warc.gz", [b"<p>"])
+    assert scan("-o", "out", "--extract", "url,size", first, second) == 0
+    before = {path.name: path.read_bytes() for path in (here / "out").glob("*.parquet")}
+    assert scan("-o", "out", existing, "--extract", "url,time", first) == 2
+    assert "scan all archives with --replace" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in (here / "out").glob("*.parquet")} == before
+    if existing == "--update":
+        assert scan("-o", "out", existing, "--extract", "url,time", first, second) == 2
+        return
+    second.unlink()
+    second.symlink_to("nowhere")
+    assert scan("-o", "out", existing, "--extract", "url,time", first, second) == 1
+    assert names(here / "out") == ["_cdxmill", "a.warc.parquet"]
+
+
+def test_a_file_of_unknown_columns_is_not_made_a_part(here: Path) -> None:
+    (here / "out").mkdir()
+    (here / "out/own.parquet").write_bytes(b"of the user")
+    assert scan("-o", "out", archive(here / "a.warc.gz", [b"<p>"])) == 2
+    assert names(here / "out") == ["_cdxmill", "own.parquet"]
+
+
+def test_readers_skip_no_output_for_its_name(here: Path) -> None:
+    for name in ("in/_a.warc.gz", "in/.b/_c.warc.gz", "in/d_.warc.gz", "in/_e/f.warc.gz"):
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        archive(here / name, [b"<p>"])
+    (here / "in/_e/f.warc").write_bytes(gzip.decompress((here / "in/_e/f.warc.gz").read_bytes()))
+    assert scan("-o", "out", "--extract", "filename", "in") == 0
+    tables = {str(path.relative_to(here / "out")) for path in (here / "out").rglob("*.parquet")}
+    assert {"file_a.warc.parquet", "file.b/file_c.warc.parquet", "d_.warc.parquet"} <= tables
+    assert pyarrow.parquet.read_table(here / "out").num_rows == len(tables) == 5
+
+
+def test_a_double_without_a_value_is_null_in_both_formats(here: Path) -> None:
+    path = archive(here / "a.warc.gz", [b"<p>"] * 4)
+    for to in ("parquet", "jsonl"):
+        assert scan("-o", to, "--call", "n:own_steps.odd", path, to=to) == 0
+    lines = (here / "jsonl/a.warc.jsonl").read_bytes().splitlines()
+    found = rows(here / "parquet/a.warc.parquet")
+    assert found == [json.loads(line) for line in lines]
+    assert [row["n"] for row in found] == [None, None, None, 2.5]
 
 
 def test_a_link_under_the_name_of_the_records_is_not_followed(here: Path) -> None:
@@ -240,7 +289,7 @@ def test_every_field_of_real_archives_is_the_same_in_json_lines_and_in_a_table(
     columns = ["filename", "url", "link_count"]
     assert len(pandas.read_parquet(folder, columns=columns)) == size
     assert pyarrow.parquet.read_table(folder, columns=columns).num_rows == size
-    assert polars.scan_parquet(f"{folder}/*").select(columns).collect().height == size
+    assert polars.scan_parquet(f"{folder}/*.parquet").select(columns).collect().height == size
     assert _counted_by_spark(folder) == size
 
 

@@ -76,6 +76,33 @@ def test_the_example_of_the_page_is_a_job(runner: str, tmp_path: Path, manifest:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"eng\t1\nunknown\t2\n", b"")
 
 
+HANGS = """
+import time
+from cdxmill.jobs.count_job import CountJob
+
+class Hangs(CountJob):
+    def items(self, record):
+        if b"eng" in record.headers.get(b"warc-identified-content-language", b""):
+            time.sleep(999)
+        yield record.kind, 2
+
+if __name__ == "__main__":
+    Hangs.run()
+"""
+
+
+@pytest.mark.parametrize("runner", ["inline", "local"])
+def test_a_record_that_takes_too_long_costs_a_record(runner: str, tmp_path: Path, manifest: Path) -> None:
+    (tmp_path / "hangs.py").write_text(HANGS)
+    (tmp_path / "list").write_text("a.warc.wet.gz\n")
+    options = ["-q", "--no-conf", "-r", runner, "--timeout", "1", "--memory", "1024"]
+    given = ["--warc_bucket", str(manifest.parent), str(tmp_path / "list")]
+    command = [sys.executable, str(tmp_path / "hangs.py"), *options, *given]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (1, b"conversion\t4\n")
+    assert b"took longer than 1 s; the record is skipped" in done.stderr
+
+
 def test_a_job_that_cannot_count_ends_before_it_starts(tmp_path: Path, manifest: Path) -> None:
     assert EXAMPLE is not None
     (tmp_path / "job.py").write_text(EXAMPLE[1].replace("def items", "def things"))

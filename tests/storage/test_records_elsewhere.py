@@ -16,7 +16,8 @@ from cdxmill.commands.per_archive.task import OutputDirectory
 from cdxmill.errors import StoppedError
 from cdxmill.formats.own_records import OUTPUTS
 from cdxmill.inputs.named import named_input
-from cdxmill.outputs.existing import LineSettings, Rule
+from cdxmill.outputs.existing import Rule
+from cdxmill.outputs.settings import LineSettings
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.storage.location import join, locate
 from cdxmill.storage.walk import files_below

@@ -28,8 +28,9 @@ from cdxmill.inputs.named import Input, check_archives
 from cdxmill.messages import count, human_bytes
 from cdxmill.options.archives import LineOptions, Recording
 from cdxmill.options.option import text_list
-from cdxmill.outputs.existing import LineSettings, Rule
+from cdxmill.outputs.existing import Rule
 from cdxmill.outputs.names import check_archives_stay, check_index_names, output_file, writing
+from cdxmill.outputs.settings import LineSettings
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import RunTasks, run_tasks
 from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions, parse_record_types

@@ -28,10 +28,11 @@ from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.offset_table import HEADER, row_format
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_bytes
-from cdxmill.outputs.existing import ArchiveSettings, LineSettings, Rule
+from cdxmill.outputs.existing import Rule
 from cdxmill.outputs.names import apart, output_name
 from cdxmill.outputs.offset_tables import is_table_of, table_beside
 from cdxmill.outputs.record import OutputRecord, recorded
+from cdxmill.outputs.settings import ArchiveSettings, LineSettings
 from cdxmill.outputs.side_files import renewed, retire, retired_of
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.stages.captures.capture_options import CaptureOptions

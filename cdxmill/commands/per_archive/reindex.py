@@ -20,10 +20,10 @@ from cdxmill.errors import InputError
 from cdxmill.inputs.cdx_files import read_pieces
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count
-from cdxmill.outputs.existing import TableSettings
 from cdxmill.outputs.names import identity
 from cdxmill.outputs.offset_tables import read_table
 from cdxmill.outputs.record import state_of
+from cdxmill.outputs.settings import TableSettings
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines, write_lines
 from cdxmill.stages.lines.merge_lines import sorted_lists

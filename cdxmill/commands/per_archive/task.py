@@ -16,12 +16,12 @@ from typing import IO, NamedTuple, TypeVar, cast
 
 from cdxmill.capture import Damage, Note
 from cdxmill.errors import InputError, StoppedError
+from cdxmill.formats.own_records import TABLE
 from cdxmill.inputs.named import Input, check_archives
 from cdxmill.messages import say
 from cdxmill.outputs.existing import OutputSettings, PlannedOutputs, Rule, plan_outputs
 from cdxmill.outputs.names import check_archives_stay, identity
 from cdxmill.outputs.record import (
-    TABLE,
     OutputRow,
     Summed,
     append_made,

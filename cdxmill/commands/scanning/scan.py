@@ -6,9 +6,10 @@ import posixpath
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from cdxmill.commands.per_archive.task import (
     KEPT_AS,
@@ -19,7 +20,6 @@ from cdxmill.commands.per_archive.task import (
     report,
     showing,
 )
-from cdxmill.commands.scanning.captures import NamedRecords, open_lines, sort_captures
 from cdxmill.commands.scanning.options import ScanOptions, compiled
 from cdxmill.commands.scanning.rows import WARC, WET
 from cdxmill.commands.scanning.scan_one import ScannedArchive, ScanTask, remove_parts, scan_one
@@ -36,6 +36,13 @@ from cdxmill.stages.scan.sampling import Smallest, parse_sample
 from cdxmill.storage.hosts import begin_run
 from cdxmill.storage.location import PathOrUrl
 from cdxmill.storage.scratch import Scratch
+
+if TYPE_CHECKING:
+    from cdxmill.commands.scanning.captures import NamedRecords
+
+    SortCaptures = Callable[
+        [Sequence[Input], Scratch, Failures], tuple[Mapping[Input, NamedRecords | None], str]
+    ]
 
 _COMPRESSED = re.compile(r"\.(gz|zst)$", re.I)
 _WARC = re.compile(r"\.warc(\.wet)?$", re.I)
@@ -100,11 +107,10 @@ def scan(
     compiled.cache_clear()  # the files that the options name may have changed
     compiled(options)  # for all processes
     with ExitStack() as files:
-        read_at = files.enter_context(open_lines(captures)) if captures is not None else None
+        lines = files.enter_context(_lines_of(captures))
         directory = files.enter_context(open_directory(names, target, failures))
-        if captures is not None and read_at is not None:
-            scratch = Scratch(directory.scratch)
-            records, digest = sort_captures(captures, read_at, list(names), scratch, failures)
+        if lines is not None:
+            records, digest = lines(list(names), Scratch(directory.scratch), failures)
         options = _with_limit(_Run(options, failures, run), directory, names, records)
         settings = options.settings(digest)
         wanted = {archive: names[archive] for archive in records}
@@ -115,10 +121,22 @@ def scan(
         ]
         scan_run = _Run(options, failures, run)
         if options.to == "parquet":
-            record_columns(directory.place, compiled(options).extractor.columns, options.existing)
+            record_columns(directory.place, compiled(options).extractor.columns, outputs.values())
         with directory.writing(outputs):
             scan_run.scan_twice("scanning", tasks)
     return scan_run.summary(len(kept))
+
+
+@contextmanager
+def _lines_of(captures: str | None) -> Iterator[SortCaptures | None]:
+    """Open the index lines of `captures`: a function that sorts them. None for all records."""
+    if captures is None:
+        yield None
+        return
+    from cdxmill.commands.scanning.captures import open_lines, sort_captures  # not needed otherwise
+
+    with open_lines(captures) as read_at:
+        yield partial(sort_captures, captures, read_at)
 
 
 def _with_limit(

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
-from typing import IO, NamedTuple, TypeVar
+from typing import IO, TYPE_CHECKING, NamedTuple, TypeVar
 
 from cdxmill.capture import Damage, Note
 from cdxmill.commands.per_archive.task import ArchiveTask, OneOutput
-from cdxmill.commands.scanning.captures import LineMatches, NamedRecords
 from cdxmill.commands.scanning.options import ScanOptions, compiled
 from cdxmill.commands.scanning.rows import WARC, WET, as_text, as_warc, row_writer, write_warc
 from cdxmill.errors import AbsentError, InputError, RefusedError, UntriedError
@@ -31,6 +30,9 @@ from cdxmill.stages.window import ReadAt
 from cdxmill.storage.local import OWN_TEMPORARY
 from cdxmill.storage.location import Location
 from cdxmill.storage.scratch import Scratch
+
+if TYPE_CHECKING:
+    from cdxmill.commands.scanning.captures import NamedRecords
 
 Given = TypeVar("Given")
 
@@ -195,6 +197,7 @@ class _Scan:
 
     def _of_lines(self, read_at: ReadAt, named: NamedRecords) -> Iterator[tuple[Content, FullRecord]]:
         """The records that index lines name and that pass. Lines that no record matches are listed."""
+        from cdxmill.commands.scanning.captures import LineMatches
         from cdxmill.inputs.joined_ranges import JoinedRanges, is_one_request  # network code
 
         joined = JoinedRanges(read_at, unmark, self._task.archive.location)

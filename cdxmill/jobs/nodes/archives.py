@@ -25,6 +25,7 @@ from cdxmill.jobs.nodes.files import Destination
 from cdxmill.jobs.nodes.task_context import TaskRun, format_failure, parse_failure
 from cdxmill.running.failures import SHOWN, Failure, kind_of
 from cdxmill.running.processes import bytes_done
+from cdxmill.running.watched import Limits
 from cdxmill.stages.counting.counters import Counter
 from cdxmill.stages.counting.own_counter import OwnCounter
 from cdxmill.stages.counting.tally import sum_counts, sum_lines
@@ -103,13 +104,13 @@ def parse_output(output: bytes) -> tuple[list[Failure], list[Failure]]:
     return [parse_failure(line) for line in lines if not line.startswith(_NOTE)], notes
 
 
-def count_archives(counter: Counter | OwnCounter, run: TaskRun) -> None:
+def count_archives(counter: Counter | OwnCounter, run: TaskRun, limits: Limits) -> None:
     """Map: write the counts of the archives on the work list. A failure or note is a line that starts with a TAB."""
     with _scratch(run) as directory:
         archives = [Input.of_fields(item["archive"]) for item in run.work()]
         scratch = Scratch(directory)
         task = CountTask(archives, scratch.directory / "0")
-        found = [result for _, result in count_watched([task], counter, 1, _Report(run))]
+        found = [result for _, result in count_watched([task], counter, 1, _Report(run), limits)]
         failures = [failure for result in found for failure in result.failures]
         runs = [one for result in found for one in result.runs]
         notes = [note for result in found for note in result.notes]

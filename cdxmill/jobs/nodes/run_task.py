@@ -50,10 +50,12 @@ def _run_with_libraries(given: argparse.Namespace, run: TaskRun) -> None:
         index_archives(run)
         return
     from cdxmill.jobs.nodes.archives import add_counts, count_archives, counter_in_job
+    from cdxmill.running.watched import Limits
     from cdxmill.stages.counting.counters import COUNTERS
 
     if given.task == "count":
-        count_archives(COUNTERS[given.what] if given.what else counter_in_job(given.job), run)
+        counter = COUNTERS[given.what] if given.what else counter_in_job(given.job)
+        count_archives(counter, run, Limits(given.timeout, given.memory << 20))
     else:
         add_counts(os.environ["mapreduce_output_fileoutputformat_outputdir"], run)  # noqa: SIM112 - Hadoop's spelling
 
@@ -66,6 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     count = tasks.add_parser("count")
     for name in ("--what", "--job", "--scratch"):
         count.add_argument(name)
+    count.add_argument("--timeout", type=int, default=60)
+    count.add_argument("--memory", type=int, default=2048)
     tasks.add_parser("sum")
     tasks.add_parser("sample").add_argument("--size", type=int, required=True)
     points = tasks.add_parser("points")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from math import isfinite
 from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
@@ -72,9 +73,14 @@ def columns_of(function: Callable[..., object]) -> dict[str, Type]:
 
 
 def fitted(kind: Type, value: Any) -> Any:
-    """A value of a function, as its type has it. Raises ValueError if it would have to be changed."""
+    """A value of a function, as its type has it. Raises ValueError if it would have to be changed.
+
+    A double that is not a number, or infinite, is missing: JSON has no such numbers.
+    """
     if value is None or kind is Type.JSON:
         return value
+    if isinstance(value, float) and not isfinite(value):  # as JSON lines have it
+        return None
     if kind is Type.DOUBLE and type(value) is int and _is_double(value):
         return float(value)
     is_fit = {
