@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -31,8 +32,10 @@ INSTALL = f"s3:// needs boto3: {install_extra('s3')}"
 _BODY_PIECE = 1 << 16
 _COPIED_PART = 256 << 20
 """S3 copies parts at the same time, and each in one request; a part of a copy may have up to 5 GiB."""
-_STAMP = "cdxmill"
-"""The key of the stamp in the metadata of an object."""
+_STAMP, _TAG = "cdxmill", "cdxmill-etag"
+"""The keys in the metadata of an object: of the stamp, and of the ETag that its content gets when it is uploaded."""
+_PART = 8 << 20
+"""Bytes of a part of an upload. A smaller object has one."""
 _NOT_MET, _CONFLICT, _REFUSED = 412, 409, 501
 """Answers to a conditional PUT: the condition is not met; another PUT is under way; the service has no such conditions."""
 _NO_OBJECT = "the URL has no bucket or no key", "use s3://BUCKET/KEY"
@@ -54,9 +57,29 @@ def write_atomic(url: str, stamp: Callable[[], str] | None = None) -> Iterator[I
     with spooled() as file:
         yield file
         file.seek(0)
-        more = {"ExtraArgs": {"Metadata": {_STAMP: stamp()}}} if stamp else {}
+        more: dict[str, Any] = {}
+        if stamp:
+            tag = _tag_of(lambda offset, size: file.read(size))
+            more = {"ExtraArgs": {"Metadata": {_STAMP: stamp(), _TAG: tag}}}
+            file.seek(0)
         with _stops(url), _errors(url, "written"):
-            _client(os.getpid()).upload_fileobj(file, **target, **more)
+            from boto3.s3.transfer import TransferConfig  # type: ignore[import-untyped]
+
+            parts = TransferConfig(multipart_threshold=_PART, multipart_chunksize=_PART)
+            _client(os.getpid()).upload_fileobj(file, **target, **more, Config=parts)
+
+
+def _tag_of(read_at: Callable[[int, int], bytes]) -> str:
+    """The ETag of an object that is uploaded as `write_atomic` does it: its MD5, or from _PART bytes on that of the MD5s of its parts."""
+    sums: list[bytes] = []
+    part = read_at(0, _PART)
+    is_one = len(part) < _PART
+    while part or not sums:
+        sums.append(hashlib.md5(part, usedforsecurity=False).digest())
+        part = read_at(len(sums) * _PART, _PART)
+    if is_one:
+        return sums[0].hex()
+    return f"{hashlib.md5(b''.join(sums), usedforsecurity=False).hexdigest()}-{len(sums)}"
 
 
 def swap(url: str, known: bytes | None, data: bytes) -> bool:
@@ -107,12 +130,21 @@ def status(url: str) -> Entry | None:
 
 
 def stamped(url: str) -> tuple[Entry | None, str]:
-    """The size and time of an object, None if it does not exist, and its stamp. Raises InputError."""
+    """The size and time of an object, None if it does not exist, and its stamp. Raises InputError.
+
+    It is read if its ETag is another one than `write_atomic` expected: it was changed, or uploaded in other parts. With keys
+    of KMS or of the customer, the ETag says nothing, and only the size can show a change.
+    """
     try:
         head = _head(url, _bucket_and_key(url))
     except AbsentError:
         return None, ""
-    return _entry(head), head.get("Metadata", {}).get(_STAMP, "")
+    entry, metadata = _entry(head), head.get("Metadata", {})
+    tag = metadata.get(_TAG, entry.tag)
+    is_sealed = head.get("ServerSideEncryption", "AES256") != "AES256" or "SSECustomerAlgorithm" in head
+    if tag != entry.tag and not is_sealed and tag != _tag_of(_Object(url).read_at):
+        return entry, ""
+    return entry, metadata.get(_STAMP, "")
 
 
 def look(url: str, size: int) -> tuple[Entry, bytes]:
@@ -175,7 +207,7 @@ def move(url: str, target: str) -> None:
     """Copy an object inside of S3, in parts if it is large, and delete it. Raises StoppedError."""
     source, copy = _bucket_and_key(url), _bucket_and_key(target)
     with _stops(target), _errors(target, "written"):
-        from boto3.s3.transfer import TransferConfig  # type: ignore[import-untyped]
+        from boto3.s3.transfer import TransferConfig
 
         parts = TransferConfig(multipart_threshold=_COPIED_PART, multipart_chunksize=_COPIED_PART)
         _client(os.getpid()).copy(source, **copy, Config=parts)
