@@ -266,8 +266,8 @@ def pause(host: str, seconds: float) -> None:
 
 
 def refused(host: str, url: str, status: int) -> None:
-    """Note that the server refuses a file. TROUBLES of them in a row, and the server is given up."""
-    if is_polite() and not is_optional():
+    """Note that the server refuses a file. TROUBLES of them in a row, and the server is given up. A `host` of "" is none."""
+    if host and is_polite() and not is_optional():
         _count(host, url, f"refused {TROUBLES} files in a row ({status})")
 
 

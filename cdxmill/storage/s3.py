@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import lru_cache
 from typing import IO, Any
 
-from cdxmill.errors import AbsentError, InputError, StoppedError, UsageError
+from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
 from cdxmill.storage import hosts
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import spooled
@@ -26,6 +25,7 @@ from cdxmill.storage.patience import (
     timeouts,
     wait_for_turn,
 )
+from cdxmill.storage.s3_etag import PART, etag_of
 from cdxmill.version import install_extra
 
 INSTALL = f"s3:// needs boto3: {install_extra('s3')}"
@@ -34,10 +34,10 @@ _COPIED_PART = 256 << 20
 """S3 copies parts at the same time, and each in one request; a part of a copy may have up to 5 GiB."""
 _STAMP, _TAG = "cdxmill", "cdxmill-etag"
 """The keys in the metadata of an object: of the stamp, and of the ETag that its content gets when it is uploaded."""
-_PART = 8 << 20
-"""Bytes of a part of an upload. A smaller object has one."""
 _NOT_MET, _CONFLICT, _REFUSED = 412, 409, 501
 """Answers to a conditional PUT: the condition is not met; another PUT is under way; the service has no such conditions."""
+_FORBIDDEN = 403
+"""The answer for an object that may not be read, and, without the right to list, for a missing one."""
 _NO_OBJECT = "the URL has no bucket or no key", "use s3://BUCKET/KEY"
 
 
@@ -59,27 +59,14 @@ def write_atomic(url: str, stamp: Callable[[], str] | None = None) -> Iterator[I
         file.seek(0)
         more: dict[str, Any] = {}
         if stamp:
-            tag = _tag_of(lambda offset, size: file.read(size))
+            tag = etag_of(lambda offset, size: file.read(size))
             more = {"ExtraArgs": {"Metadata": {_STAMP: stamp(), _TAG: tag}}}
             file.seek(0)
         with _stops(url), _errors(url, "written"):
             from boto3.s3.transfer import TransferConfig  # type: ignore[import-untyped]
 
-            parts = TransferConfig(multipart_threshold=_PART, multipart_chunksize=_PART)
+            parts = TransferConfig(multipart_threshold=PART, multipart_chunksize=PART)
             _client(os.getpid()).upload_fileobj(file, **target, **more, Config=parts)
-
-
-def _tag_of(read_at: Callable[[int, int], bytes]) -> str:
-    """The ETag of an object that is uploaded as `write_atomic` does it: its MD5, or from _PART bytes on that of the MD5s of its parts."""
-    sums: list[bytes] = []
-    part = read_at(0, _PART)
-    is_one = len(part) < _PART
-    while part or not sums:
-        sums.append(hashlib.md5(part, usedforsecurity=False).digest())
-        part = read_at(len(sums) * _PART, _PART)
-    if is_one:
-        return sums[0].hex()
-    return f"{hashlib.md5(b''.join(sums), usedforsecurity=False).hexdigest()}-{len(sums)}"
 
 
 def swap(url: str, known: bytes | None, data: bytes) -> bool:
@@ -142,7 +129,7 @@ def stamped(url: str) -> tuple[Entry | None, str]:
     entry, metadata = _entry(head), head.get("Metadata", {})
     tag = metadata.get(_TAG, entry.tag)
     is_sealed = head.get("ServerSideEncryption", "AES256") != "AES256" or "SSECustomerAlgorithm" in head
-    if tag != entry.tag and not is_sealed and tag != _tag_of(_Object(url).read_at):
+    if tag != entry.tag and not is_sealed and tag != etag_of(_Object(url).read_at):
         return entry, ""
     return entry, metadata.get(_STAMP, "")
 
@@ -227,7 +214,11 @@ class _Object:
 
     def __init__(self, url: str) -> None:
         self._url, self._target = url, _bucket_and_key(url)
-        head = _head(url, self._target)
+        try:
+            head = _head(url, self._target)
+        except RefusedError:
+            hosts.refused(hosts.host_of(url), url, _FORBIDDEN)
+            raise
         if "ContentLength" not in head:
             raise InputError(url, "the server does not report the size", DOWNLOAD)
         self.size: int = head["ContentLength"]
@@ -345,7 +336,8 @@ def _one_try(url: str, doing: str = "read") -> Iterator[None]:
         except foreign.ClientError as error:
             status = error.response["ResponseMetadata"]["HTTPStatusCode"]
             if status not in BUSY:
-                hosts.answered(host)
+                if status != _FORBIDDEN:
+                    hosts.answered(host)
                 raise
             raise TryAgain(str(status), host=host if status in OVERLOADED else "") from None
         except (foreign.ReadTimeoutError, foreign.ConnectTimeoutError) as error:
