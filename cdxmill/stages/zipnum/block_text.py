@@ -53,6 +53,16 @@ class BlockText:
         self._is_whole = False
         self._floor = b""
         self._beyond = b""  # if all lines before a section are inflated, and none of it, the section's key
+        self._first_read = HEAD
+
+    def expect_no_sections(self) -> None:
+        """Read a whole piece first: other blocks of the shard have no sections."""
+        self._first_read = _PIECE
+
+    @property
+    def is_without(self) -> bool:
+        """Whether a search has found that the block has no sections."""
+        return self._pieces is not None and self._sections is None
 
     @property
     def has_sections(self) -> bool:
@@ -129,7 +139,7 @@ class BlockText:
         self._sections = self._tables.get((shard, offset, length))
         if self._sections is not None:
             return self._from_section(self._sections, *self._sections.containing(low, high))
-        head = self._read_exactly(0, length if length <= _SMALL else HEAD)
+        head = self._read_exactly(0, length if length <= _SMALL else self._first_read)
         size = header_bytes(head)
         if len(head) < size <= length:
             head += self._read_exactly(len(head), size - len(head))

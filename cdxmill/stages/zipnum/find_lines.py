@@ -37,7 +37,11 @@ class BlockReader:
         """The text of a block, for lines >= `low`. `read` replaces the reader's own function."""
         last = self._last
         if last is None or last.block != block or not last.can_answer(low):
+            if last is not None and last.is_without:
+                self._without.add(last.block.shard)
             last = self._last = self._text(block, read or self._read, self._tables)
+            if block.shard in self._without:
+                last.expect_no_sections()
         return last
 
     def read_all(self, run: list[BlockRef], low: bytes) -> Iterator[BlockText]:
