@@ -1,6 +1,7 @@
 """Lines that name one archive, but are of records of two: two archives with one name, or an old index of one.
 
-The starts of some files are compared: of the first ones, and of those whose first lines name the same archive.
+The starts of files are compared: of the first ones, all of them if they are small, and of those whose first lines name the
+same archive. So of files with lines of one archive each, all that have one name are compared; other lines may not be.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import chain, islice, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from typing import NamedTuple
 
 from cdxmill.errors import InputError
@@ -20,7 +21,9 @@ from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
 _COMPARED = 1 << 18
 """Bytes of lines of each file that are compared: some hundred ranges of two archives hardly ever fit beside each other."""
 _FIRST, _MOST, _NAMES = 4, 64, 200
-"""Files that are compared whatever they name, files of one name, and names."""
+"""Large files that are compared whatever they name, at most as many small ones or files of one name, and names."""
+_PACKED = 8
+"""How many bytes of lines a compressed byte is taken for."""
 
 
 class Range(NamedTuple):
@@ -39,12 +42,19 @@ def two_archives(sources: Sequence[CdxSource]) -> Iterator[str]:
         if source.archive:
             by_name[source.archive].append(source)
     shared = islice((found[:_MOST] for found in by_name.values() if len(found) > 1), _NAMES)
-    clashes = dict(chain.from_iterable(map(_clashes, (sources[:_FIRST], *shared))))
+    clashes = dict(chain.from_iterable(map(_clashes, (_first(sources), *shared))))
     for name, (one, other) in islice(clashes.items(), _NAMES):
         files = f"{one}: note: has" if one == other else f"{one} and {other}: note: both have"
         yield (
             f"{files} lines of {os.fsdecode(name)}, but of different records: two archives have this name, or one index is old"
         )
+
+
+def _first(sources: Sequence[CdxSource]) -> list[CdxSource]:
+    """The first files, of which no more bytes are compared than of _FIRST large ones."""
+    found = sources[:_MOST]
+    sizes = accumulate(min(source.size * _PACKED, _COMPARED) for source in found)
+    return [source for source, size in zip(found, sizes, strict=True) if size <= _FIRST * _COMPARED]
 
 
 def _clashes(sources: Sequence[CdxSource]) -> Iterator[tuple[bytes, tuple[str, str]]]:

@@ -24,7 +24,7 @@ from cdxmill.commands.clusters.zipnum import (
 from cdxmill.errors import UsageError
 from cdxmill.formats.clusters.compressor import checked_compressor
 from cdxmill.inputs.cdx_files import Inventory, cdx_files_of, read_pieces
-from cdxmill.jobs.launcher.hadoop_inputs import bytes_per_mapper, cdx_inputs, group_inputs
+from cdxmill.jobs.launcher.hadoop_inputs import bytes_per_mapper, cdx_inputs, group_inputs, note_shared_names
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
 from cdxmill.jobs.launcher.stream_job import StreamJob
@@ -128,7 +128,9 @@ class ZipNumClusterJob(StreamJob[ZipnumJobOptions]):
         """Check everything first: what the job needs is missed only after hours."""
         parts = self.options.output_dir if self.own_options.zipnum_dir else None
         self._cluster = ClusterOnHadoop(self.directory, parts, self.build, runner, self.held)
-        inputs = group_inputs(cdx_inputs(self.options.args, runner), bytes_per_mapper(runner))
+        files = cdx_inputs(self.options.args, runner)
+        note_shared_names(files, runner)
+        inputs = group_inputs(files, bytes_per_mapper(runner))
         return self._cluster.step([{"paths": paths} for paths in inputs], directory)
 
     def finish(self, runner: RunnerLike) -> int:

@@ -132,10 +132,14 @@ def in_order(source: str, urls: Iterable[str | None]) -> Iterator[None]:
 
 
 def _is_source(text: str) -> bool:
-    """Whether a text names what can be searched, as far as that is known without a request."""
+    """Whether a text names what can be searched, as far as that is known without a request.
+
+    A page has an http URL, too: of these, only an ending shows that it is an index.
+    """
     place = locate(text)
     if place.is_remote:
-        return place.scheme not in ("http", "https")
+        has_ending = CDX_NAME.search(text) or is_index_file(place) or is_prefix_index(text)
+        return place.scheme not in ("http", "https") or bool(has_ending)
     try:
         return is_named_crawl(text) or is_prefix_index(text) or is_cdx_file(place) or bool(find_index(place))
     except (UsageError, InputError):

@@ -259,6 +259,12 @@ def has_answered(host: str) -> bool:
     return _table().find(host)[1].answered > 0
 
 
+def is_silent(host: str) -> bool:
+    """Whether a file of a server was given up, and the server has not worked in this run."""
+    found = _table().find(host)[1]
+    return any(found.troubled) and not found.answered
+
+
 def pause(host: str, seconds: float) -> None:
     """Note that the server wants no request for some seconds."""
     with _table().changing(host) as found:
@@ -266,8 +272,8 @@ def pause(host: str, seconds: float) -> None:
 
 
 def refused(host: str, url: str, status: int) -> None:
-    """Note that the server refuses a file. TROUBLES of them in a row, and the server is given up."""
-    if is_polite() and not is_optional():
+    """Note that the server refuses a file. TROUBLES of them in a row, and the server is given up. A `host` of "" is none."""
+    if host and is_polite() and not is_optional():
         _count(host, url, f"refused {TROUBLES} files in a row ({status})")
 
 

@@ -36,6 +36,8 @@ PROGRESS = 1 << 16
 """Bytes. When as many have arrived, the count of tries and the time start again."""
 PATIENCE = 300.0
 """Seconds in which PROGRESS bytes, or all that was asked for, must arrive. CDXMILL_PATIENCE sets another time."""
+_LATER = 5
+"""If a server gave no answer for one file, and none before, it has this part of the patience for the next: 60 seconds."""
 _SHOWN_FROM = 1.0
 """Seconds. Shorter waits are not shown."""
 _LONG = 5.0
@@ -112,7 +114,7 @@ class Tries:
         self._is_host = self._is_host and failure.host != ""
         spent = now - self._since
         most = self._most(failure)
-        if self._failed >= most or spent >= patience():
+        if self._failed >= most or spent >= self._patience(failure):
             self._give_up(failure)
             much = f"after {most} tries" if self._failed >= most else f"for {max(1, spent):.0f} s"
             raise InputError(self._url, f"did not answer ({failure.reason}) {much}", "run it again")
@@ -127,6 +129,11 @@ class Tries:
     def _most(self, failure: TryAgain) -> int:
         """The number of tries."""
         return MORE_TRIES if self._is_host and hosts.has_answered(failure.host) else TRIES
+
+    def _patience(self, failure: TryAgain) -> float:
+        """Seconds in which the file must make progress."""
+        host = failure.host or hosts.host_of(self._url)
+        return patience() / _LATER if host and hosts.is_silent(host) else patience()
 
     def _give_up(self, failure: TryAgain) -> None:
         """Note that this file was given up. Perhaps its server is, then."""

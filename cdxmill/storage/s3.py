@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from functools import lru_cache
 from typing import IO, Any
 
-from cdxmill.errors import AbsentError, InputError, StoppedError, UsageError
+from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
 from cdxmill.storage import hosts
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import spooled
@@ -25,16 +25,19 @@ from cdxmill.storage.patience import (
     timeouts,
     wait_for_turn,
 )
+from cdxmill.storage.s3_etag import PART, etag_of
 from cdxmill.version import install_extra
 
 INSTALL = f"s3:// needs boto3: {install_extra('s3')}"
 _BODY_PIECE = 1 << 16
 _COPIED_PART = 256 << 20
 """S3 copies parts at the same time, and each in one request; a part of a copy may have up to 5 GiB."""
-_STAMP = "cdxmill"
-"""The key of the stamp in the metadata of an object."""
+_STAMP, _TAG = "cdxmill", "cdxmill-etag"
+"""The keys in the metadata of an object: of the stamp, and of the ETag that its content gets when it is uploaded."""
 _NOT_MET, _CONFLICT, _REFUSED = 412, 409, 501
 """Answers to a conditional PUT: the condition is not met; another PUT is under way; the service has no such conditions."""
+_FORBIDDEN = 403
+"""The answer for an object that may not be read, and, without the right to list, for a missing one."""
 _NO_OBJECT = "the URL has no bucket or no key", "use s3://BUCKET/KEY"
 
 
@@ -54,9 +57,16 @@ def write_atomic(url: str, stamp: Callable[[], str] | None = None) -> Iterator[I
     with spooled() as file:
         yield file
         file.seek(0)
-        more = {"ExtraArgs": {"Metadata": {_STAMP: stamp()}}} if stamp else {}
+        more: dict[str, Any] = {}
+        if stamp:
+            tag = etag_of(lambda offset, size: file.read(size))
+            more = {"ExtraArgs": {"Metadata": {_STAMP: stamp(), _TAG: tag}}}
+            file.seek(0)
         with _stops(url), _errors(url, "written"):
-            _client(os.getpid()).upload_fileobj(file, **target, **more)
+            from boto3.s3.transfer import TransferConfig  # type: ignore[import-untyped]
+
+            parts = TransferConfig(multipart_threshold=PART, multipart_chunksize=PART)
+            _client(os.getpid()).upload_fileobj(file, **target, **more, Config=parts)
 
 
 def swap(url: str, known: bytes | None, data: bytes) -> bool:
@@ -107,12 +117,21 @@ def status(url: str) -> Entry | None:
 
 
 def stamped(url: str) -> tuple[Entry | None, str]:
-    """The size and time of an object, None if it does not exist, and its stamp. Raises InputError."""
+    """The size and time of an object, None if it does not exist, and its stamp. Raises InputError.
+
+    It is read if its ETag is another one than `write_atomic` expected: it was changed, or uploaded in other parts. With keys
+    of KMS or of the customer, the ETag says nothing, and only the size can show a change.
+    """
     try:
         head = _head(url, _bucket_and_key(url))
     except AbsentError:
         return None, ""
-    return _entry(head), head.get("Metadata", {}).get(_STAMP, "")
+    entry, metadata = _entry(head), head.get("Metadata", {})
+    tag = metadata.get(_TAG, entry.tag)
+    is_sealed = head.get("ServerSideEncryption", "AES256") != "AES256" or "SSECustomerAlgorithm" in head
+    if tag != entry.tag and not is_sealed and tag != etag_of(_Object(url).read_at):
+        return entry, ""
+    return entry, metadata.get(_STAMP, "")
 
 
 def look(url: str, size: int) -> tuple[Entry, bytes]:
@@ -175,7 +194,7 @@ def move(url: str, target: str) -> None:
     """Copy an object inside of S3, in parts if it is large, and delete it. Raises StoppedError."""
     source, copy = _bucket_and_key(url), _bucket_and_key(target)
     with _stops(target), _errors(target, "written"):
-        from boto3.s3.transfer import TransferConfig  # type: ignore[import-untyped]
+        from boto3.s3.transfer import TransferConfig
 
         parts = TransferConfig(multipart_threshold=_COPIED_PART, multipart_chunksize=_COPIED_PART)
         _client(os.getpid()).copy(source, **copy, Config=parts)
@@ -195,7 +214,11 @@ class _Object:
 
     def __init__(self, url: str) -> None:
         self._url, self._target = url, _bucket_and_key(url)
-        head = _head(url, self._target)
+        try:
+            head = _head(url, self._target)
+        except RefusedError:
+            hosts.refused(hosts.host_of(url), url, _FORBIDDEN)
+            raise
         if "ContentLength" not in head:
             raise InputError(url, "the server does not report the size", DOWNLOAD)
         self.size: int = head["ContentLength"]
@@ -313,7 +336,8 @@ def _one_try(url: str, doing: str = "read") -> Iterator[None]:
         except foreign.ClientError as error:
             status = error.response["ResponseMetadata"]["HTTPStatusCode"]
             if status not in BUSY:
-                hosts.answered(host)
+                if status != _FORBIDDEN:
+                    hosts.answered(host)
                 raise
             raise TryAgain(str(status), host=host if status in OVERLOADED else "") from None
         except (foreign.ReadTimeoutError, foreign.ConnectTimeoutError) as error:

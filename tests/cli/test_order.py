@@ -22,7 +22,13 @@ def _indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("call", ["lookup", "lookup --count", "get", "copy -o out", "prefix-index search"])
-@pytest.mark.parametrize("index", ["cluster", "a.cdxj", "a.tree", "CC-MAIN-2024-22", "s3://bucket/cluster"])
+@pytest.mark.parametrize(
+    "index",
+    [
+        *("cluster", "a.cdxj", "a.tree", "CC-MAIN-2024-22", "s3://bucket/cluster"),
+        *(f"http://127.0.0.1:9/{name}" for name in ("a.cdxj", "cdx.gz/a.cdx.gz", "a.tree", "cl/cluster.idx")),
+    ],
+)
 @pytest.mark.parametrize("url", ["example.com", "*.example.com"])
 def test_swapped_arguments_are_named(
     call: str, index: str, url: str, capsys: pytest.CaptureFixture[str]

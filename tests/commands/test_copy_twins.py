@@ -54,3 +54,23 @@ def test_a_capture_that_a_tree_gave_is_known_when_a_file_of_lines_gives_it(
         done = run_cdxmill("copy", "-o", tmp_path / "out", "--archives", twins / "0", source, "*.org")
         assert done.returncode == 0, done.stderr
     assert b"171 captures already there" in done.stderr
+
+
+@pytest.mark.parametrize("form", ["{0}\t{1}/1/{0}\t{1}/0/{0}\n", "{0}\t{1}/1/{0}\n{0}\t{1}/0/{0}\n"])
+@pytest.mark.parametrize("command", ["copy -o out", "get", "verify"])
+def test_the_archive_whose_record_matches_is_read(
+    form: str, command: str, twins: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    """The place that is listed first is tried first, and has another archive of this name."""
+    (name,) = (path.name for path in (twins / "0").iterdir())
+    (tmp_path / "paths.txt").write_text(form.format(name, twins))
+    if command == "verify":
+        assert (
+            run_cdxmill("zipnum", "-q", "-s", "1", "-o", "c", twins / "0.cdxj", cwd=tmp_path).returncode == 0
+        )
+        done = run_cdxmill("verify", "c", "--archives", "paths.txt", cwd=tmp_path)
+    else:
+        url = "http://www.iana.org/" if command == "get" else "*"
+        call = [*command.split(), twins / "0.cdxj", url, "--archives", "paths.txt"]
+        done = run_cdxmill(*call, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr

@@ -82,6 +82,21 @@ def test_files_that_start_with_other_archives_are_compared_too(
     assert f"a.cdx.gz and b.cdx.gz: {NOTE}" in capsys.readouterr().err
 
 
+def test_the_start_of_every_small_file_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each begins with an archive of its own, and only the last two have one in common."""
+    monkeypatch.chdir(tmp_path)
+    for number in range(40):
+        path = Path(write(f"{number:02}.cdx.gz", [(0, 1)], name=f"own-{number}"))
+        if number in (38, 39):
+            more = write("more.cdx.gz", APART if number == 38 else [(5, 30)])
+            path.write_bytes(path.read_bytes() + Path(more).read_bytes())
+    Path("more.cdx.gz").unlink()
+    assert main(["zipnum", "-q", "-s", "1", "-o", "cluster", "."]) == 0
+    assert f"38.cdx.gz and 39.cdx.gz: {NOTE}" in capsys.readouterr().err.replace("./", "")
+
+
 def test_real_archives_with_one_name_are_noted(
     pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

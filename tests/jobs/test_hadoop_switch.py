@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -190,3 +190,22 @@ def test_where_only_hadoop_has_the_keys_nothing_is_switched(monkeypatch: pytest.
     for url in ("gs://bucket/C", "maprfs:///crawl/C"):
         assert building_place(url, replace=True) == url
         finish_switch(url, url)
+
+
+def test_two_archives_of_one_name_are_noted_before_the_job_starts(
+    storages: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from cdxmill.jobs.zipnum_job import ZipNumClusterJob
+
+    line = 'com,example)/{0} 20200101000000 {{"length": "9", "offset": "{0}", "filename": "c.warc.gz"}}\n'
+    given = [f"hdfs:///cdx/{number}.cdxj" for number in range(9)] + [str(tmp_path / "9.cdxj")]
+    for number, path in enumerate(given):
+        write(path, line.format(5 if path == given[-1] else 9 * number).encode())
+    (tmp_path / "splits.txt").write_bytes(b"b 2020\n")
+    call = ["--no-conf", "-r", "hadoop", "--splitfile", str(tmp_path / "splits.txt"), "--zipnum-dir", "/c"]
+    job, runner = ZipNumClusterJob([*call, *given]), cast("Any", SimpleNamespace(alias="hadoop", _opts={}))
+    runner._opts["jobconf"] = {}
+    with job.held:
+        job.hadoop_step(runner, tmp_path)
+    told = "note: both have lines of c.warc.gz, but of different records"
+    assert f"hdfs:///cdx/0.cdxj and {given[-1]}: {told}" in capsys.readouterr().err

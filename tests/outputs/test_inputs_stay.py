@@ -72,6 +72,22 @@ def test_an_output_that_is_an_input_is_refused(
     assert contents(directory) == before
 
 
+@pytest.mark.parametrize("name", ["i.warc.zst", "i.warc.zst.cdx.gz", "i.warc.zst.offsets.gz"])
+def test_a_dictionary_is_not_replaced_by_what_it_compresses(
+    name: str, directory: Path, run_cdxmill: RunCdxmill
+) -> None:
+    made = run_cdxmill("train-dictionary", "-q", "-o", f"out/{name}", "i.warc.gz", cwd=directory)
+    assert made.returncode == 0, made.stderr
+    before = contents(directory)
+    call = ["recompress", "--replace", "--index", "--offsets", "-o", "out", "i.warc.gz"]
+    done = run_cdxmill(*call, "--dictionary", f"./out/{name}", cwd=directory)
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"cdxmill: out/{name}: is an input; choose another output\n".encode(),
+    )
+    assert contents(directory) == before
+
+
 def contents(directory: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 

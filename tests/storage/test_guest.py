@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.errors import UntriedError, UsageError
+from cdxmill.errors import RefusedError, UntriedError, UsageError
 from cdxmill.storage import hosts, patience
 from cdxmill.storage.cache import open_known
 from cdxmill.storage.location import locate
@@ -94,6 +94,22 @@ def test_index_leaves_it_alone_too(
     assert len({path for _, path, _ in server.seen}) == hosts.TROUBLES
     assert "9 failures: not requested" in capfd.readouterr().err
     assert len((out / "failures.tsv").read_text().splitlines()) >= ARCHIVES
+
+
+def test_a_bucket_that_refuses_three_archives_is_left_alone(
+    lines: Path, server: RangeServer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    urls = [f"s3://away/{number}.warc.gz" for number in range(ARCHIVES)]
+    for url in urls:
+        server.add(url.removeprefix("s3:/"), b"").statuses = [403] * 99
+        with pytest.raises(RefusedError):  # so S3 answers for a missing file, too
+            locate(url).exists()
+    server.seen.clear()
+    assert main(["index", "-q", "-p", "1", "-o", str(lines.parent / "cdx"), *urls]) == 1
+    assert len({path for _, path, _ in server.seen}) == hosts.TROUBLES
+    told = f"{ARCHIVES - hosts.TROUBLES} failures: not requested, because s3://away refused 3 files in a row"
+    assert told in capfd.readouterr().err
 
 
 def test_a_server_of_ones_own_may_refuse(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError, UntriedError, UsageError
 from cdxmill.storage import patience
 from cdxmill.storage.cache import open_cached, open_known
 from cdxmill.storage.location import Location
@@ -117,6 +117,23 @@ def test_a_server_that_never_answers_is_given_up_in_time(
     start = time.monotonic()
     assert error_of(server.url + A) == "did not answer (timed out) for 1 s; run it again"
     assert time.monotonic() - start < 2
+
+
+def test_the_next_files_of_a_server_that_never_answers_are_given_up_sooner(
+    server: RangeServer, monkeypatch: pytest.MonkeyPatch, hurry: None
+) -> None:
+    monkeypatch.setenv("CDXMILL_PATIENCE", "1")
+    monkeypatch.setattr(patience, "READ_SECONDS", 0.2)
+    asked = []
+    for name in ("/1", "/2", "/3"):
+        server.add(name, BODY).stall = 5
+        server.seen.clear()
+        assert "did not answer (timed out) for 1 s" in error_of(server.url + name)
+        asked.append(len(server.seen))
+    assert asked[0] >= 3
+    assert asked[1:] == [1, 1]
+    with pytest.raises(UntriedError):
+        read_all(server.url + "/4")
 
 
 @pytest.mark.parametrize("where", ["head", "body"])

@@ -242,7 +242,7 @@ def test_outputs_that_cannot_be_asked_for_stop_the_run(
     server.add("/bucket/out/rec.cdx.gz", b"").statuses = [503] * 99
     names = {named_input("A/rec.warc.gz", "rec.warc.gz"): "rec.cdx.gz"}
     directory = OutputDirectory(locate("s3://bucket/out"), None, archives)
-    with pytest.raises(StoppedError, match=r"out/rec.cdx.gz: did not answer \(503\) after 8 tries"):
+    with pytest.raises(StoppedError, match=r"out/rec.cdx.gz: did not answer \(503\) after 12 tries"):
         directory.plan(names, LineSettings(CaptureOptions(), "cdxj"), Rule.UPDATE)
 
 

@@ -6,7 +6,7 @@ import os
 
 from cdxmill.commands.per_archive.recompress import RecompressOptions, RecompressSummary, recompress
 from cdxmill.commands.per_archive.reindex import ReindexSummary, reindex
-from cdxmill.commands.per_archive.task import OutputOptions
+from cdxmill.commands.per_archive.task import OutputOptions, outputs_in
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.archives.zstd_dictionary import dictionary_id
 from cdxmill.inputs.archives import find_archives
@@ -14,8 +14,8 @@ from cdxmill.inputs.cdx_files import find_cdx_inputs
 from cdxmill.options.archives import Recompressing, Reindexing
 from cdxmill.options.option import check_no_pipe, required_paths
 from cdxmill.outputs.existing import Rule, rule_of
-from cdxmill.outputs.names import below, output_names, recompressed_name
-from cdxmill.outputs.offset_tables import find_tables
+from cdxmill.outputs.names import below, check_inputs_stay, output_name, output_names, recompressed_name
+from cdxmill.outputs.offset_tables import find_tables, table_beside
 from cdxmill.outputs.record import without_outputs
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import locate
@@ -29,6 +29,10 @@ def recompress_asked(asked: Recompressing, failures: Failures) -> RecompressSumm
     options, output, to = _recompress_options(asked), os.fspath(asked.output), asked.to
     archives = without_outputs(find_archives(asked, failures), output, failures.note)
     names = output_names(archives, lambda path: recompressed_name(path, to), f".{to}")
+    if asked.dictionary is not None:
+        new = outputs_in(locate(output), names).values()
+        beside = (place.with_name(output_name(place.name)) for place in new)
+        check_inputs_stay([*new, *beside, *map(table_beside, new)], [locate(os.fspath(asked.dictionary))])
     return recompress(names, output, options, failures)
 
 

@@ -270,10 +270,12 @@ def recompress(
     """
     settings = options.settings()  # makes the packer, for all processes
     with open_directory(names, target, failures) as directory:
-        outputs, kept, _ = directory.plan(names, settings, options.existing)
+        outputs, kept, found = directory.plan(names, settings, options.existing)
         all_outputs = outputs_in(directory.place, names)
         beside = _all_beside(names, all_outputs, directory)
-        outputs |= {one: all_outputs[one] for one in _incomplete(kept, beside, directory, options)}
+        unknown = set(found)
+        known = [one for one in kept if all_outputs[one] not in unknown]
+        outputs |= {one: all_outputs[one] for one in _incomplete(known, beside, directory, options)}
         if outputs and options.existing is not Rule.REPLACE:
             record = OutputRecord(directory.directory)
             for archive in outputs:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, TypeVar, cast
 
 from cdxmill.capture import Damage, Note
-from cdxmill.errors import InputError, StoppedError
+from cdxmill.errors import InputError, RefusedError, StoppedError
 from cdxmill.formats.own_records import TABLE
 from cdxmill.inputs.named import Input, check_archives
 from cdxmill.messages import say
@@ -39,6 +39,7 @@ from cdxmill.running.lock import hold
 from cdxmill.running.processes import RunTasks, counted, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt
+from cdxmill.storage import hosts
 from cdxmill.storage.local import sync_directories
 from cdxmill.storage.location import Location, PathOrUrl, locate, total_size
 from cdxmill.storage.reading import open_unchanged
@@ -109,6 +110,11 @@ class OneOutput:
             found = task.archive.location.status()  # if it changes from now on, it differs from the record
         except InputError as error:
             self._error = error
+            if isinstance(
+                error, RefusedError
+            ):  # others ask for files that may be missing; S3 refuses those, too
+                url = task.archive.location.text
+                hosts.refused(hosts.host_of(url), url, 403)
         self._state, self.size = state_of(found), 0 if found is None else found.size
         self.is_written, self.bytes = False, 0
 

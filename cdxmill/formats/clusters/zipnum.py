@@ -202,15 +202,19 @@ def parse_path_index(data: bytes) -> Iterator[tuple[str, list[str]]]:
 def find_places(data: bytes, filename: str) -> list[str]:
     r"""The places of one file name, in lines of any order. Empty if it is not listed.
 
-    >>> find_places(b"b\t/b\r\na\t/1/a\t/2/a", "a"), find_places(b"", "a")
-    (['/1/a', '/2/a'], [])
+    It may have several lines, one after the other, as in a sorted file.
+
+    >>> find_places(b"b\t/b\r\na\t/1/a\t/2/a\na\t/3/a", "a"), find_places(b"", "a")
+    (['/1/a', '/2/a', '/3/a'], [])
     """
     wanted = _encoded(filename) + b"\t"
     start = 0 if data.startswith(wanted) else data.find(b"\n" + wanted) + 1
-    if not data.startswith(wanted, start):
-        return []
-    end = data.find(b"\n", start)
-    return next(parse_path_index(data[start : end if end >= 0 else None]))[1]
+    found: list[str] = []
+    while data.startswith(wanted, start):
+        end = data.find(b"\n", start) + 1 or len(data)
+        found += next(parse_path_index(data[start:end]))[1]
+        start = end
+    return found
 
 
 def _encoded(text: str) -> bytes:

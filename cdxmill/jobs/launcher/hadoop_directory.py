@@ -73,6 +73,11 @@ class RemoteDirectory:
             by_hadoop = by_hadoop or storage_of(url) is hadoop_fs
         self._by_hadoop = by_hadoop and not url.startswith("file:")
 
+    @property
+    def is_near(self) -> bool:
+        """Whether many of its files can be looked at: no command starts for each."""
+        return not self._by_hadoop
+
     def _at(self, url: str) -> Location:
         return _ByHadoop(url) if self._by_hadoop else Location(url)
 

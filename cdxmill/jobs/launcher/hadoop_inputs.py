@@ -8,9 +8,11 @@ from pathlib import Path
 
 from cdxmill.errors import UsageError
 from cdxmill.formats.lines.cdx_lines import CDX_NAME
-from cdxmill.inputs.cdx_files import cdx_files_of
+from cdxmill.inputs.cdx_files import cdx_files_of, take_inventory
+from cdxmill.inputs.shared_names import two_archives
 from cdxmill.jobs.launcher.hadoop_directory import directory_of, is_url
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
+from cdxmill.messages import say
 from cdxmill.stages.lines.cdx_text import REBUILD
 from cdxmill.storage.walk import is_glob, unfinished_in
 
@@ -29,6 +31,13 @@ def cdx_inputs(inputs: Iterable[str], runner: RunnerLike) -> dict[str, int]:
     for path in inputs:
         found.update(_files_at(path, runner) if is_url(path) else _local_files(path))
     return found
+
+
+def note_shared_names(files: Iterable[str], runner: RunnerLike) -> None:
+    """Note two archives of one name, as `cdxmill zipnum` does. Files that only the hadoop command reaches are not compared."""
+    found = [path for path in files if not is_url(path) or directory_of(path, runner).is_near]
+    for text in two_archives(take_inventory(found, formats=True).sources):
+        say(text)
 
 
 def group_inputs(files: Mapping[str, int], most: int) -> list[list[str]]:

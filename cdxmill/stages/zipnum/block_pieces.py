@@ -61,7 +61,8 @@ class BlockPieces:
         self.sections = self._tables.get((shard, offset, length))
         if self.sections is not None:
             return self.from_section(self.sections, *self.sections.containing(low, high))
-        head = self._read_exactly(0, length if length <= _SMALL else HEAD)
+        first = HEAD if self._at_once else _PIECE  # without sections, a piece is needed next
+        head = self._read_exactly(0, length if length <= _SMALL else first)
         size = header_bytes(head)
         if len(head) < size <= length:
             head += self._read_exactly(len(head), size - len(head))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 from io import BytesIO
 
 import pytest
@@ -82,6 +83,21 @@ def test_one_reader_answers_many_queries(
     for low, high in questions + questions[::-1]:
         lists = find_lines(wanted_blocks(index, low, high), reader, low, high, join)
         assert [line for part in lists for line in part] == [line for line in lines if low <= line < high]
+
+
+def test_a_block_without_sections_costs_no_read_for_its_table() -> None:
+    noise = random.Random(1)
+    lines = [b"%d 2020 %b" % (number, noise.randbytes(3000).hex().encode()) for number in range(10, 70)]
+    shards = Shards(lines, 20, Compressor("zlib", 6))
+    index = SecondaryIndex(lambda offset, size: shards.index[offset : offset + size], len(shards.index), 32)
+    reader = BlockReader(shards.read)
+    for number in (11, 31, 51):
+        shards.reads.clear()
+        low, high = b"%d" % number, b"%d" % (number + 1)
+        blocks = wanted_blocks(index, low, high)
+        found = [line for part in find_lines(blocks, reader, low, high, False) for line in part]
+        assert found == [lines[number - 10]]
+        assert len(shards.reads) == 1, number
 
 
 @pytest.mark.parametrize("size", [1 << 16, 300_000])
