@@ -51,8 +51,8 @@ def two_archives(sources: Sequence[CdxSource]) -> Iterator[str]:
 
 
 def _first(sources: Sequence[CdxSource]) -> list[CdxSource]:
-    """The first files, of which no more bytes are compared than of _FIRST large ones."""
-    found = sources[:_MOST]
+    """The first local files, of which no more bytes are compared than of _FIRST large ones. Others would cost requests."""
+    found = [source for source in sources if not source.location.is_remote][:_MOST]
     sizes = accumulate(min(source.size * _PACKED, _COMPARED) for source in found)
     return [source for source, size in zip(found, sizes, strict=True) if size <= _FIRST * _COMPARED]
 

@@ -142,3 +142,15 @@ def test_random_tags_end_somewhere() -> None:
     for _ in range(20):
         html = page_of(rng.choices(TOKENS, k=3000), 20)
         assert 0 < parsed_size(html) <= len(html)
+
+
+@pytest.mark.parametrize("tag", ["<b x='>y</b>'>", '<b x=a" y=">y</b>">', "<b><i>t</i>", "<div><td>"])
+def test_end_tags_that_are_none_or_that_close_others_hide_no_nesting(tag: str) -> None:
+    html = tag.encode() * 20_000
+    assert parsed_size(html) < len(html)
+
+
+def test_rows_of_a_table_need_no_look_at_each_tag(monkeypatch: pytest.MonkeyPatch) -> None:
+    html = b"<table>" + b'<tr><td><a href="/x">text</a><td>2</td></tr>' * 5_000
+    monkeypatch.setattr(nesting, "tags_of", None)
+    assert parsed_size(html) == len(html)
