@@ -209,3 +209,15 @@ def test_two_archives_of_one_name_are_noted_before_the_job_starts(
         job.hadoop_step(runner, tmp_path)
     told = "note: both have lines of c.warc.gz, but of different records"
     assert f"hdfs:///cdx/0.cdxj and {given[-1]}: {told}" in capsys.readouterr().err
+
+
+def test_the_index_job_refuses_two_archives_of_one_name_before_it_starts(
+    storages: None, tmp_path: Path
+) -> None:
+    from cdxmill.jobs.index_job import IndexWARCJob
+
+    (tmp_path / "list").write_text("/x/a.warc.gz\n/y/a.warc.gz\n")
+    job = IndexWARCJob(["--no-conf", "-r", "hadoop", "--cdx_bucket", "hdfs:///cdx", str(tmp_path / "list")])
+    runner = cast("Any", SimpleNamespace(alias="hadoop", _opts={"jobconf": {}}))
+    with job.held, pytest.raises(UsageError, match=r"would both have the file name a\.warc\.gz"):
+        job.hadoop_step(runner, tmp_path)
