@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.conftest import RunCdxmill
 
 SHARDS = 12
-SLOWLY = ["-s", str(SHARDS), "-p", "2", "--level", "11"]
+SLOWLY = ["-s", str(SHARDS), "-p", "2", "--compressor", "libdeflate", "--level", "11"]
 """A hard level, so that the shards take long enough to be stopped between two of them."""
 FINISHED = ["cluster.json", "cluster.idx", "cluster.summary", "cluster.loc"]
 
@@ -248,7 +248,7 @@ def test_a_killed_build_run_again_keeps_what_is_finished_and_ends_with_the_same_
     moment: str, archives: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     directory, whole = tmp_path / "C", tmp_path / "whole"
-    options = ["-s", "3", "-p", "2", "--level", "11"]
+    options = ["-s", "3", "-p", "2", "--compressor", "libdeflate", "--level", "11"]
     assert run_cdxmill("build", "-o", whole, *options, archives).returncode == 0
     stopped_at(directory, moment, ["build", "-o", directory, *options, archives])
     assert [name for name in FINISHED if (directory / name).exists()] == []

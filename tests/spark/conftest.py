@@ -23,13 +23,17 @@ def s3(moto_url: str) -> Iterator[str]:
     """The URL of a bucket. The workers of Spark inherit the variables that lead to it."""
     import boto3  # type: ignore[import-untyped]
 
+    from cdxmill.storage import s3 as storage_s3
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL", moto_url)
         patch.setenv("AWS_ACCESS_KEY_ID", "test")
         patch.setenv("AWS_SECRET_ACCESS_KEY", "test")
         patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
         boto3.client("s3").create_bucket(Bucket="spark")
+        storage_s3._client.cache_clear()  # of an endpoint of another test
         yield "s3://spark"
+        storage_s3._client.cache_clear()
 
 
 @pytest.fixture(scope="module")

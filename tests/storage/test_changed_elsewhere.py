@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ KEPT = "kept, but it was changed, or cdxmill has no record of it"
 
 
 @pytest.fixture
-def client(moto_url: str, pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def client(moto_url: str, pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A client of S3 with a bucket, and an archive in the current directory."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", moto_url)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
@@ -27,9 +29,11 @@ def client(moto_url: str, pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     s3._client.cache_clear()
     shutil.copyfile(pywb_warcs / "example.warc.gz", "a.warc.gz")
+    os.utime("a.warc.gz", (1_700_000_000, 1_700_000_000))  # times of S3 have no fractions of a second
     client: Any = boto3.client("s3", region_name="us-east-1")
     client.create_bucket(Bucket=BUCKET)
-    return client
+    yield client
+    s3._client.cache_clear()
 
 
 def change(client: Any, key: str, **more: str) -> bytes:

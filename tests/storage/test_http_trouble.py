@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import socket
 
 import pytest
@@ -98,8 +99,9 @@ def test_connections_that_are_dropped_are_made_again(server: RangeServer, file: 
     "headers", [{"X": "x" * (64 << 10)}, {f"X{number}": "x" for number in range(101)}], ids=["long", "many"]
 )
 def test_large_headers_are_an_error(
-    headers: dict[str, str], server: RangeServer, file: Served, hurry: None
+    headers: dict[str, str], server: RangeServer, file: Served, hurry: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(http.client, "_MAXHEADERS", 100)  # pywb raises it for its process
     file.headers = {}
     assert read_all(server.url + A) == BODY
     file.headers = headers
