@@ -11,8 +11,8 @@ from types import ModuleType
 def imported(module: str) -> ModuleType:
     """Import a module of the user, also from the working directory.
 
-    That is searched after all libraries, and only meanwhile: it may hold a file that is named like a library, also like
-    one that is not installed and that another library tries.
+    The working directory is searched last, and only during this import. Otherwise a file there could take the place of a
+    library, also of an optional one that is not installed.
     """
     before = list(sys.path)
     sys.path.append(str(Path.cwd()))

@@ -98,10 +98,8 @@ def is_prefix_index(path: str) -> bool:
 
 
 def _has_tree_header(place: Location) -> bool:
-    from cdxmill.formats.tree.tree_header import (
-        OLD_HEADER,
-        is_tree,
-    )  # slow to import; most searches are in clusters
+    # slow to import, and most searches are in clusters
+    from cdxmill.formats.tree.tree_header import OLD_HEADER, is_tree
     from cdxmill.storage.reading import first_bytes
 
     return is_tree(first_bytes(place, OLD_HEADER), place.size())

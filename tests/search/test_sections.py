@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import struct
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -234,7 +235,7 @@ def test_verify_finds_blocks_without_the_sections_of_the_manifest(made: Path, tm
 
 def hostile_block(sections: list[bytes], keys: list[bytes], text: bytes) -> bytes:
     """A block with any sections, whose checksums are valid."""
-    trailer = crc32(text).to_bytes(4, "little") + (len(text) % (1 << 32)).to_bytes(4, "little")
+    trailer = struct.pack("<II", crc32(text), len(text))
     return format_header(sections, keys, list(map(crc32, sections))) + b"".join(sections) + trailer
 
 

@@ -37,7 +37,7 @@ def client(moto_url: str, pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.
 
 
 def change(client: Any, key: str, **more: str) -> bytes:
-    """Change a byte of an object: in gzip data the time, else the last one. All that is told of it stays, but its ETag."""
+    """Change a byte of an object, but not its size or metadata. In gzip data it is a byte of the time, else the last byte."""
     found = client.get_object(Bucket=BUCKET, Key=key)
     body: bytes = found["Body"].read()
     at = 4 if key.endswith(".gz") else len(body) - 1

@@ -6,7 +6,13 @@ from __future__ import annotations
 import zlib
 from typing import Any, NamedTuple
 
-from cdxmill.formats.clusters.sections import SECTION_LINES, cut_sections, format_header, section_keys
+from cdxmill.formats.clusters.sections import (
+    SECTION_LINES,
+    cut_sections,
+    format_header,
+    format_trailer,
+    section_keys,
+)
 
 LEVELS = {"zlib-ng": 9, "libdeflate": 12, "zlib": 9}
 """The libraries, and their highest levels."""
@@ -72,8 +78,7 @@ class Compressor(NamedTuple):
         ]
         sections.append(packer.compress(view[starts[-1] :]) + packer.flush())
         header = format_header(sections, section_keys(text, starts, key), list(map(module.crc32, sections)))
-        trailer = module.crc32(text).to_bytes(4, "little") + (len(text) % (1 << 32)).to_bytes(4, "little")
-        return b"".join((header, *sections, trailer))
+        return b"".join((header, *sections, format_trailer(module.crc32(text), len(text))))
 
     def decompress(self, data: bytes) -> bytes:
         """Decompress the result of `compress`.

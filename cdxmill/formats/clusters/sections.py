@@ -102,6 +102,11 @@ def format_header(sections: Sequence[bytes], keys: Sequence[bytes], checksums: S
     return _HEADER + struct.pack("<H", len(field)) + field
 
 
+def format_trailer(checksum: int, size: int) -> bytes:
+    """The trailer of a member whose text has this CRC-32 and size."""
+    return struct.pack("<II", checksum, size % (1 << 32))
+
+
 def header_bytes(head: bytes) -> int:
     """The bytes of a header with an extra field that begins with `head`; 0 for other members, or for less than 12 bytes."""
     return (

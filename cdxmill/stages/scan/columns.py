@@ -75,7 +75,7 @@ def columns_of(function: Callable[..., object]) -> dict[str, Type]:
 def fitted(kind: Type, value: Any) -> Any:
     """A value of a function, as its type has it. Raises ValueError if it would have to be changed.
 
-    A double that is not a number, or infinite, is missing: JSON has no such numbers.
+    NaN and infinity become None, because JSON has no such numbers.
     """
     if value is None or kind is Type.JSON:
         return value

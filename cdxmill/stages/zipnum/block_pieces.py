@@ -6,8 +6,10 @@ text         [........................]...         inflated piece by piece, only
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator
+from typing import ClassVar
 
+from cachetools import LRUCache
 from isal import isal_zlib
 
 from cdxmill.formats.clusters.sections import HEAD, Sections, header_bytes, parse_sections
@@ -16,8 +18,6 @@ from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 
 ReadShard = Callable[[bytes, int, int], bytes]
 """(shard, offset, size) -> bytes of the shard, fewer at its end."""
-Tables = MutableMapping[tuple[bytes, int, int], Sections]
-"""The tables of blocks, by shard, offset and length."""
 
 JOINED = 8 << 20
 """Maximum bytes of sections or neighboring blocks in one read, about 30 blocks of 3000 lines. A larger block is read alone."""
@@ -32,20 +32,30 @@ _SMALL = 1 << 15
 """Bytes of a block that is read whole: over a network, that takes less time than a second request."""
 
 
+_MOST_TABLES = 4096
+"""Tables that are kept, of up to 2 KiB each as a rule."""
+
+
+class Tables:
+    """What is known of the blocks of a cluster: their tables of sections, and which shards have blocks without one."""
+
+    def __init__(self) -> None:
+        self.of_blocks: LRUCache[BlockRef, Sections] = LRUCache(_MOST_TABLES)
+        self.without: set[bytes] = set()
+
+
 class BlockPieces:
     """The pieces of `block`, read by `read`. A corrupt block raises DamagedCluster, here or while pieces are taken.
 
-    If each read costs a request, a block without sections is best read `at_once`. `tables` has the tables of sections
-    that were read before.
+    If each read costs a request, a block without sections is best read `at_once`. What is found out is added to `tables`.
     """
 
-    def __init__(
-        self, block: BlockRef, read: ReadShard, tables: Tables | None = None, at_once: bool = False
-    ) -> None:
+    may_have_sections: ClassVar[bool] = True
+
+    def __init__(self, block: BlockRef, read: ReadShard, tables: Tables, at_once: bool = False) -> None:
         check_length(block)
         self.block = block
-        self._read, self._at_once = read, at_once
-        self._tables: Tables = {} if tables is None else tables
+        self._read, self._tables, self._at_once = read, tables, at_once
         self._size = 0
         self.sections: Sections | None = None
         self.section = 0
@@ -57,8 +67,8 @@ class BlockPieces:
 
     def opened(self, low: bytes, high: bytes) -> Iterator[bytes]:
         """The first pieces for a search. Reads the table of sections, if there is one and it is not known."""
-        _, shard, offset, length = self.block
-        self.sections = self._tables.get((shard, offset, length))
+        length = self.block.length
+        self.sections = self._tables.of_blocks.get(self.block)
         if self.sections is not None:
             return self.from_section(self.sections, *self.sections.containing(low, high))
         first = HEAD if self._at_once else _PIECE  # without sections, a piece is needed next
@@ -71,8 +81,9 @@ class BlockPieces:
         except ValueError as error:
             raise self.corrupt(str(error)) from None
         if self.sections is None:
+            self._tables.without.add(self.block.shard)
             return self._checked(self._inflated(head), self.block.key)
-        self._tables[shard, offset, length] = self.sections
+        self._tables.of_blocks[self.block] = self.sections
         return self.from_section(self.sections, *self.sections.containing(low, high), head)
 
     def from_section(self, sections: Sections, first: int, end: int, head: bytes = b"") -> Iterator[bytes]:

@@ -21,11 +21,6 @@ class BlockText:
         self._text = bytearray()
         self._floor = b""
 
-    @property
-    def has_sections(self) -> bool:
-        """Whether a search has found that the block has sections."""
-        return self._source.sections is not None
-
     def can_answer(self, low: bytes) -> bool:
         """Whether the text from `low` was not dropped yet."""
         return low >= self._floor

@@ -8,20 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cachetools import LRUCache
-
-from cdxmill.formats.clusters.sections import Sections
 from cdxmill.formats.clusters.zipnum import BlockRef
-from cdxmill.stages.zipnum.block_pieces import JOINED, BlockPieces, ReadShard, check_length
+from cdxmill.stages.zipnum.block_pieces import JOINED, BlockPieces, ReadShard, Tables, check_length
 from cdxmill.stages.zipnum.block_text import BlockText
 from cdxmill.stages.zipnum.secondary_index import SecondaryIndex
 
 _GROUP = 32
 """Maximum number of blocks in one read if an answer is read backwards, about as many as `JOINED` allows."""
-
-
-_TABLES = 4096
-"""Tables of sections that are kept, of up to 2 KiB each as a rule."""
 
 
 class BlockReader:
@@ -30,9 +23,7 @@ class BlockReader:
     def __init__(self, read: ReadShard, pieces: type[BlockPieces] = BlockPieces) -> None:
         self._read, self._pieces = read, pieces
         self._last: BlockText | None = None
-        self._tables: LRUCache[tuple[bytes, int, int], Sections] = LRUCache(_TABLES)
-        self._alone: BlockText | None = None
-        self._without: set[bytes] = set()  # shards known to have no sections
+        self._tables = Tables()
 
     def text_of(self, block: BlockRef, low: bytes, read: ReadShard | None = None) -> BlockText:
         """The text of a block, for lines >= `low`. `read` replaces the reader's own function."""
@@ -44,13 +35,10 @@ class BlockReader:
     def read_all(self, run: list[BlockRef], low: bytes) -> Iterator[BlockText]:
         """The texts of neighboring blocks, read together. One block alone is read by sections."""
         last = self._last
-        if self._alone is not None and not self._alone.has_sections:
-            self._without.add(self._alone.block.shard)
         if last is not None and last.block == run[0] and last.can_answer(low) and len(run) == 1:
             yield last
-        elif len(run) == 1 and self._pieces is BlockPieces and run[0].shard not in self._without:
-            alone = BlockPieces(run[0], self._read, self._tables, at_once=True)
-            self._last = self._alone = BlockText(alone)
+        elif len(run) == 1 and self._pieces.may_have_sections and run[0].shard not in self._tables.without:
+            self._last = BlockText(self._pieces(run[0], self._read, self._tables, at_once=True))
             yield self._last
         else:
             yield from self._read_together(run, low)

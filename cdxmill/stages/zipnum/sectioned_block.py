@@ -10,6 +10,7 @@ from cdxmill.formats.clusters.sections import (
     HEAD,
     TRAILER,
     Sections,
+    format_trailer,
     header_bytes,
     parse_sections,
     section_keys,
@@ -46,8 +47,7 @@ def read_sectioned(window: Window, pos: int) -> SectionedBlock | None:
     for number in range(len(sections.keys)):
         texts.append(_section_text(data, sections, number, pos, MAX_BLOCK - sum(map(len, texts))))
     text, starts = b"".join(texts), [0, *accumulate(map(len, texts[:-1]))]
-    crc32 = inflating_library()[0].crc32
-    if data[-TRAILER:] != crc32(text).to_bytes(4, "little") + (len(text) % (1 << 32)).to_bytes(4, "little"):
+    if data[-TRAILER:] != format_trailer(inflating_library()[0].crc32(text), len(text)):
         raise MemberError(
             "its sections are not the text of its gzip member (CRC32 mismatch)", pos + len(data)
         )

@@ -79,6 +79,8 @@ class TextIndex(SecondaryIndex):
 class SortedPieces(BlockPieces):
     """The lines of one block of a sorted text, in one piece. `read` reads its file."""
 
+    may_have_sections = False
+
     def opened(self, low: bytes, high: bytes) -> Iterator[bytes]:
         """The lines, after their order was checked."""
         _, shard, offset, length = self.block
