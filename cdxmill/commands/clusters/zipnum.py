@@ -87,13 +87,15 @@ class ZipnumOptions:
         return *lines, self.block_lines, self.compressor, self.compressor.version(), __version__
 
 
-def zipnum_options(asked: ClusterOptions, convert: bool = False) -> ZipnumOptions:
-    """How a cluster is built, with the split points of `splits`. Raises UsageError."""
+def zipnum_options(
+    asked: ClusterOptions, convert: bool = False, points: tuple[bytes, ...] | None = None
+) -> ZipnumOptions:
+    """How a cluster is built, with the split points of `splits`, or with `points`. Raises UsageError."""
     try:
         compressor = checked_compressor(asked.compressor, asked.level, asked.section_lines)
     except ValueError as error:
         raise UsageError(f"--compressor, --level, --section-lines: {error}") from None
-    points = None if asked.splits is None else tuple(read_splits(os.fspath(asked.splits)))
+    points = points if asked.splits is None else tuple(read_splits(os.fspath(asked.splits)))
     if points is not None and asked.shards not in (None, len(points) + 1):
         raise UsageError(
             f"--shards {asked.shards} does not match {asked.splits}, which gives {len(points) + 1} shards;"
@@ -172,7 +174,11 @@ class ClusterSummary(NamedTuple):
 
 
 def build_cluster(
-    paths: Sequence[str], place: PathOrUrl, options: ZipnumOptions, failures: Failures
+    paths: Sequence[str],
+    place: PathOrUrl,
+    options: ZipnumOptions,
+    failures: Failures,
+    beside: Beside = Beside(),  # noqa: B008 - it is immutable
 ) -> ClusterSummary:
     """Build the cluster of all lines of the CDX files `paths` in a directory; on another engine, also at a URL.
 
@@ -192,7 +198,7 @@ def build_cluster(
             return summary_of(output.finished)._replace(by_size=by_size)
         for text in two_archives(inventory.sources):
             failures.note(text)
-        summary = write_cluster(inventory, output, place, run, options, failures)
+        summary = write_cluster(inventory, output, place, run, options, failures, beside)
         output.finish()
     return summary._replace(by_size=by_size)
 
@@ -253,7 +259,7 @@ def _make(
     inventory: Inventory, directory: Location, work: WorkDirectory, options: ZipnumOptions, failures: Failures
 ) -> Made:
     """Make the shards in processes of this machine."""
-    done = _sort(inventory, work, options, failures)
+    done = sort_files(inventory, work, options, failures)
     made = Made([], [], 0, done.failures)
     _check_made(made, inventory, str(directory))
     points = _split_points(inventory, done.sample, options, failures)
@@ -297,7 +303,7 @@ def check_inputs(inventory: Inventory, options: ZipnumOptions) -> None:
         raise UsageError(str(error)) from None
 
 
-def _sort(
+def sort_files(
     inventory: Inventory, work: WorkDirectory, options: ZipnumOptions, failures: Failures
 ) -> SortResult:
     """The runs of all files, and a sample of all lines; failures are reported."""
