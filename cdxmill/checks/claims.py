@@ -173,7 +173,7 @@ def _task(files: ClusterFiles, claims: Claims, name: str) -> ShardFiles:
         most_lines(manifest) if manifest is not None else None,
         manifest.compressor.section_lines if manifest is not None else 0,
         manifest is not None,
-        manifest is not None and not manifest.change,
+        manifest is None or not manifest.change,
     )
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from cdxmill.cluster.output import check_settled, mend, place_of
@@ -40,6 +40,7 @@ from cdxmill.cluster.write import (
 from cdxmill.errors import AbsentError, InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.manifest import Manifest, ShardEntry, format_manifest, origin_of
 from cdxmill.formats.clusters.zipnum import (
+    CHANGE,
     INDEX,
     LOCATIONS,
     MANIFEST,
@@ -53,7 +54,6 @@ from cdxmill.running.failures import Failure
 from cdxmill.running.lock import check_held, hold
 from cdxmill.storage.location import Location, PathOrUrl, ask_all, locate
 
-CHANGE = ".change"
 _PLAN, _READY = "plan.json", "ready.json"
 _LAST = (SUMMARY, INDEX, FINISHED, MANIFEST)
 """The order of the last files that are moved. Readers find the new cluster.json in .change until all are."""
@@ -231,10 +231,3 @@ def changed_record(
     before = read_record(place) or RunRecord("", [], [], [])
     with_new = list(dict.fromkeys([*before.files, *files]))
     return RunRecord(f"change {change}", before.summary, [*before.failures, *failures], with_new)
-
-
-def staged_manifest(place: Location) -> bytes | None:
-    """The cluster.json of a change that is being moved in; None if there is none."""
-    with suppress(InputError):
-        return (place / CHANGE / MANIFEST).read_bytes()
-    return None

@@ -50,6 +50,9 @@ class BlockSource(Protocol):
     def block_lines(self) -> int | None:
         """Lines of a full block; None if that is not known, 0 if there is no such number."""
 
+    def has_changed(self) -> bool:
+        """Whether others have changed what is searched since it was opened, so that it is better opened again."""
+
 
 CRAWL = "crawl"
 """The field that says from which crawl a line is."""

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from cdxmill.cluster.archive_index import has_archive_index
 from cdxmill.cluster.change import Change, changed_record, delete_kept, open_change
+from cdxmill.cluster.exclude import read_excluded
 from cdxmill.cluster.write import shards_of
 from cdxmill.commands.clusters.build import CDX_DIRECTORY
-from cdxmill.commands.clusters.zipnum import ZipnumOptions, sort_files
-from cdxmill.commands.collections.change_shards import Done, Wanted, change_shards, work_directory
+from cdxmill.commands.clusters.sorting import sort_files
+from cdxmill.commands.clusters.zipnum import ZipnumOptions
+from cdxmill.commands.collections.change_shards import Wanted, change_shards, work_directory
 from cdxmill.commands.collections.identity import Known, find_known
-from cdxmill.commands.collections.removal import EXCLUDED, excluded_ranges
 from cdxmill.commands.collections.summary import LOG, ChangeSummary, logged, summary_of
 from cdxmill.commands.per_archive.index import index_options, index_to_directory
-from cdxmill.errors import AbsentError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, MANIFEST, format_path_index, parse_path_index
 from cdxmill.formats.own_records import FAILURES, OUTPUTS
 from cdxmill.inputs.archives import find_archives
@@ -26,14 +26,13 @@ from cdxmill.options.collections import Adding
 from cdxmill.options.option import path_list
 from cdxmill.outputs.existing import Rule
 from cdxmill.outputs.names import identity, unique_names
-from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.failures import Failures
 from cdxmill.running.resume import WorkDirectory
 from cdxmill.search.lookup import open_searched
 from cdxmill.stages.lines.cdx_text import fields_of
-from cdxmill.stages.lines.drop_lines import LineRange
-from cdxmill.stages.lines.sort_lines import Run
 from cdxmill.stages.zipnum.change_shard import ChangeRule
 from cdxmill.storage.location import locate
+from cdxmill.tasks.sorting import SortResult
 
 
 def add(asked: Adding, failures: Failures) -> ChangeSummary:
@@ -50,10 +49,9 @@ def add(asked: Adding, failures: Failures) -> ChangeSummary:
         names = unique_names(archives)
         places = {archive.filename: identity(archive.location) for archive in names}
         paths += _index(change, names, asked, failures)
-        runs = _sorted(change, paths, places, scratch, asked, failures)
+        found = _sorted(change, paths, places, scratch, asked, failures)
         wanted = Wanted(
-            runs=runs,
-            excluded=_excluded(change),
+            runs=found.runs,
             rule=ChangeRule(change.manifest.numlines),
             processes=asked.processes,
             quiet=asked.quiet,
@@ -64,21 +62,10 @@ def add(asked: Adding, failures: Failures) -> ChangeSummary:
             own = (
                 [f"{CDX_DIRECTORY}/{name}" for name in (*names.values(), OUTPUTS, FAILURES)] if names else []
             )
-            _commit(change, done, files, [*own, *files], failures.items[before:], len(paths))
-    return summary_of(change, done)
-
-
-def _commit(
-    change: Change,
-    done: Done,
-    files: Mapping[str, bytes],
-    own: Sequence[str],
-    failed: Sequence[Failure],
-    inputs: int,
-) -> None:
-    record = changed_record(change.place, change.number, failed, own)
-    log = logged(change, "add", done, {"inputs": inputs})
-    change.commit(done.shards, record, {**files, LOG: log})
+            record = changed_record(change.place, change.number, failures.items[before:], [*own, *files])
+            log = logged(change, "add", done, {"inputs": len(paths), "excluded": found.excluded})
+            change.commit(done.shards, record, {**files, LOG: log})
+    return summary_of(change, done, found.excluded)
 
 
 def _cdx_files(named: list[str], failures: Failures) -> list[str]:
@@ -111,19 +98,23 @@ def _sorted(
     scratch: Path,
     asked: Adding,
     failures: Failures,
-) -> list[Run]:
+) -> SortResult:
     """The lines of the files that are to be added, as sorted runs."""
     inventory = take_inventory(paths, formats=True)
     _check_format(change, inventory.sources)
     chosen = _chosen(change, inventory.sources, places, asked.again, failures)
     if not chosen:
-        return []
+        return SortResult([], [], [])
     points = tuple(change.points)
     options = ZipnumOptions(
-        points=points, shards=len(points) + 1, processes=asked.processes, quiet=asked.quiet
+        points=points,
+        shards=len(points) + 1,
+        processes=asked.processes,
+        quiet=asked.quiet,
+        excluded=tuple(read_excluded(change.place)),
     )
     work = WorkDirectory(scratch, "add")
-    return sort_files(take_inventory([one.path for one in chosen]), work, options, failures).runs
+    return sort_files(take_inventory([one.path for one in chosen]), work, options, failures)
 
 
 def _check_format(change: Change, sources: Iterable[CdxSource]) -> None:
@@ -193,11 +184,3 @@ def _files(change: Change, places: Mapping[str, str]) -> dict[str, bytes]:
         return {}
     old = [(name, place) for name, found in listed.items() for place in found]
     return {ARCHIVES: format_path_index([*old, *new])[0]}
-
-
-def _excluded(change: Change) -> list[LineRange]:
-    path = change.place / EXCLUDED
-    try:
-        return excluded_ranges(path.read_bytes(), str(path))
-    except AbsentError:
-        return []

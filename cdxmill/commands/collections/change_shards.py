@@ -17,7 +17,7 @@ from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import BEYOND, BlockRef, parse_index_line, part_of, shard_name
 from cdxmill.running.processes import counted, run_tasks
 from cdxmill.running.progress import Progress
-from cdxmill.stages.lines.drop_lines import Drop, LineRange
+from cdxmill.stages.lines.drop_lines import Drop
 from cdxmill.stages.lines.line_lists import text_of
 from cdxmill.stages.lines.merge_lines import merge_slices
 from cdxmill.stages.lines.sort_lines import Run, Slice, cut_runs
@@ -40,17 +40,16 @@ ReadShardAt = Callable[[int, int], bytes]
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What is to change: the runs of lines to add, but not those in `excluded`; what to remove; how blocks are cut."""
+    """What is to change: the runs of lines to add, what to remove, and how blocks are cut."""
 
     runs: Sequence[Run] = ()
-    excluded: Sequence[LineRange] = ()
     removal: Removal | None = None
     rule: ChangeRule
     processes: int = 0
     quiet: bool = True
 
 
-class ShardTask(NamedTuple):
+class ChangeTask(NamedTuple):
     """A shard to change. The lines that are removed go to a file on scratch space."""
 
     number: int
@@ -58,7 +57,6 @@ class ShardTask(NamedTuple):
     name: str
     directory: Location
     added: list[Slice]
-    excluded: Sequence[LineRange]
     removal: ShardRemoval | None
     rule: ChangeRule
     compressor: Compressor
@@ -67,19 +65,16 @@ class ShardTask(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What came of all shards: their entries in order, what was done, how many lines were excluded, and the lines removed."""
+    """What came of all shards: their entries in order, what was done, and the files of the lines removed."""
 
     shards: list[ShardEntry]
     counts: Changes
-    excluded: int
-    touched: int
     gone: list[Path]
 
 
 class _Result(NamedTuple):
     number: int
     changed: ChangedShard
-    excluded: int
     gone: str
 
 
@@ -112,21 +107,20 @@ def change_shards(change: Change, wanted: Wanted, scratch: Path, writes: bool = 
     tasks = _tasks(change, wanted, scratch, writes)
     entries = list(change.manifest.shards)
     gone: dict[int, Path] = {}
-    total, excluded = Changes(), 0
+    total = Changes()
     size = sum(task.entry.bytes for task in tasks)
     with Progress("changing shards", len(tasks), size, wanted.quiet) as progress:
         for _, found in run_tasks(_change_shard, tasks, wanted.processes, progress.tick):
             progress.advance()
             total += found.changed.counts
-            excluded += found.excluded
             if found.changed.entry is not None:
                 entries[found.number] = found.changed.entry
             if found.gone:
                 gone[found.number] = scratch / found.gone
-    return Done(entries, total, excluded, len(tasks), [gone[number] for number in sorted(gone)])
+    return Done(entries, total, [gone[number] for number in sorted(gone)])
 
 
-def _tasks(change: Change, wanted: Wanted, scratch: Path, writes: bool) -> list[ShardTask]:
+def _tasks(change: Change, wanted: Wanted, scratch: Path, writes: bool) -> list[ChangeTask]:
     """The shards that lines are added to or removed from, and with `recut` those that were changed. The largest first."""
     points = change.points
     files, compressor = Scratch(scratch), compressor_of(change)
@@ -140,13 +134,12 @@ def _tasks(change: Change, wanted: Wanted, scratch: Path, writes: bool) -> list[
         is_uneven = wanted.rule.recut and entry.name != shard_name(number)
         if added[number] or (removal and entry.lines) or is_uneven:
             tasks.append(
-                ShardTask(
+                ChangeTask(
                     number,
                     entry,
                     name,
                     change.place,
                     added[number],
-                    wanted.excluded,
                     removal,
                     wanted.rule,
                     compressor,
@@ -161,28 +154,17 @@ class _Unchanged(Exception):
     """Leaves the files of a shard that has not changed."""
 
 
-def _change_shard(task: ShardTask) -> _Result:
+def _change_shard(task: ChangeTask) -> _Result:
     scratch, place = Scratch(task.scratch), task.directory
-    excluded = 0
-
-    def allowed() -> Iterator[list[bytes]]:
-        nonlocal excluded
-        drop = Drop(task.excluded)
-        for lines in merge_slices(task.added, scratch.reader) if task.added else ():
-            kept, gone = drop.split(lines)
-            excluded += len(gone)
-            yield kept
-
     with (place / task.entry.name).open_ranges() as read_at, _Gone(scratch, task.number) as gone:
         read = counted(read_at)
         blocks = blocks_of(place, task.entry.name)
         drop = Drop(()) if task.removal is None else task.removal.drop(scratch)
-        change = ShardChange(
-            blocks, lambda block: lines_of(block, read), AddedLines(allowed()), drop, task.rule, gone.add
-        )
+        added = AddedLines(merge_slices(task.added, scratch.reader) if task.added else ())
+        change = ShardChange(blocks, lambda block: lines_of(block, read), added, drop, task.rule, gone.add)
         with damage_as_input_error(str(place)):
             changed = _written(task, change, read) if task.writes else _looked_at(change)
-    return _Result(task.number, changed, excluded, gone.name)
+    return _Result(task.number, changed, gone.name)
 
 
 def blocks_of(place: Location, shard: str) -> list[BlockRef]:
@@ -206,7 +188,7 @@ def _looked_at(change: ShardChange) -> ChangedShard:
     return ChangedShard(None, change.counts)
 
 
-def _written(task: ShardTask, change: ShardChange, read: ReadShardAt) -> ChangedShard:
+def _written(task: ChangeTask, change: ShardChange, read: ReadShardAt) -> ChangedShard:
     changed = ChangedShard(None, Changes())
     try:
         with (

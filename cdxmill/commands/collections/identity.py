@@ -39,7 +39,7 @@ class Known(Enum):
     OTHER_NAME = "its records, under another name"
 
 
-class Found(NamedTuple):
+class KnownArchive(NamedTuple):
     """An archive, as its lines name it, and what the cluster has of it; `other` is that other name."""
 
     name: str
@@ -47,7 +47,7 @@ class Found(NamedTuple):
     other: str = ""
 
 
-def find_known(source: CdxSource, cluster: OpenCluster) -> list[Found]:
+def find_known(source: CdxSource, cluster: OpenCluster) -> list[KnownArchive]:
     """What a cluster has of the archives whose lines are at the start of a CDX file."""
     lines = defaultdict[bytes, list[bytes]](list)
     with suppress(InputError):  # reported when the file is sorted
@@ -63,13 +63,13 @@ def _first_lines(source: CdxSource) -> Iterator[bytes]:
         return
 
 
-def _known(name: str, lines: list[bytes], cluster: OpenCluster) -> Found:
+def _known(name: str, lines: list[bytes], cluster: OpenCluster) -> KnownArchive:
     some = sorted(lines)[:: -(-len(lines) // _LOOKED_UP)]
     names = [_names_of(line, cluster) for line in some]
     if any(name in found for found in names):
-        return Found(name, Known.ALL if all(name in found for found in names) else Known.SOME)
+        return KnownArchive(name, Known.ALL if all(name in found for found in names) else Known.SOME)
     others = set.intersection(*names)
-    return Found(name, Known.OTHER_NAME, min(others)) if others else Found(name, Known.NOTHING)
+    return KnownArchive(name, Known.OTHER_NAME, min(others)) if others else KnownArchive(name, Known.NOTHING)
 
 
 _digest_of = field_reader("digest")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.capture_fields import field_reader, timestamp_of_line
-from cdxmill.formats.lines.lookup_query import EVERYTHING, TimeRange, key_range, narrowed, time_range
+from cdxmill.formats.lines.lookup_query import TimeRange, time_range
 from cdxmill.stages.lines.drop_lines import Drop, LineRange, joined_ranges
 from cdxmill.stages.lines.line_lists import split_lines
 from cdxmill.stages.lines.merge_lines import merge_slices
@@ -18,11 +18,8 @@ from cdxmill.stages.lines.sort_lines import LineSorter, Run, Slice, cut_run
 from cdxmill.storage.location import locate, pieces
 from cdxmill.storage.scratch import Scratch
 
-EXCLUDED = "exclude.txt"
-"""The file in the directory of a cluster that lists what must never come back, a URL or pattern in each line."""
 
-
-class Condition(NamedTuple):
+class Restriction(NamedTuple):
     """Which lines of a range are meant: those of some archives (None: of all), with timestamps in a range."""
 
     archives: frozenset[str] | None = None
@@ -48,7 +45,7 @@ class Removal:
     """Lines in `ranges`, or with a key of `keys`, that meet the `condition`. `scratch` has the runs of the keys."""
 
     ranges: Sequence[LineRange]
-    condition: Condition = Condition()  # noqa: RUF009 - it is immutable
+    condition: Restriction = Restriction()  # noqa: RUF009 - it is immutable
     keys: Sequence[Run] = ()
     scratch: Scratch | None = None
 
@@ -73,7 +70,7 @@ class ShardRemoval(NamedTuple):
 
     ranges: list[LineRange]
     keys: list[Slice]
-    condition: Condition
+    condition: Restriction
 
     def drop(self, scratch: Scratch) -> Drop:
         """What removes the lines."""
@@ -91,39 +88,12 @@ def ranges_of_keys(keys: Iterable[bytes]) -> Iterator[LineRange]:
     return (LineRange(key, key[:-1] + b"!") for key in keys)
 
 
-def ranges_of(queries: Iterable[str], match_type: str | None, times: TimeRange) -> list[LineRange]:
-    """The key ranges of URLs and patterns, sorted and without overlaps. Raises UsageError."""
-    found = []
-    for query in queries:
-        if query == EVERYTHING and match_type is None:
-            raise UsageError("*: would remove all lines; delete the directory of the cluster instead")
-        try:
-            low, high, _ = narrowed(keys := key_range(query, match_type), times)
-        except ValueError as error:
-            raise UsageError(f"{query[:200]}: not a URL that can be removed ({error})") from None
-        found.append(LineRange(low + b" " if keys.is_one_url and low == keys.low else low, high))
-    return list(joined_ranges(sorted(found)))
-
-
 def checked_times(first: str | None, last: str | None) -> TimeRange:
     """The time range of two options. Raises UsageError."""
     try:
         return time_range(first, last)
     except ValueError as error:
         raise UsageError(str(error)) from None
-
-
-def excluded_ranges(text: bytes, path: str) -> list[LineRange]:
-    """The key ranges of an exclusion list. Raises InputError for an invalid line."""
-    queries = []
-    for number, line in enumerate(text.decode("utf-8", "surrogateescape").splitlines(), 1):
-        query = line.strip()
-        if query and not query.startswith("#"):
-            try:
-                queries += ranges_of([query], None, TimeRange())
-            except UsageError as error:
-                raise InputError(path, f"line {number}: {error}", "correct this line") from None
-    return list(joined_ranges(sorted(queries)))
 
 
 def sort_keys(path: str, scratch: Scratch) -> list[Run]:

@@ -10,15 +10,14 @@ from pathlib import Path
 
 from cdxmill.cluster.archive_index import has_archive_index
 from cdxmill.cluster.change import Change, changed_record, delete_kept, open_change
+from cdxmill.cluster.exclude import EXCLUDED, ranges_of
 from cdxmill.cluster.write import kept_shards
 from cdxmill.commands.clusters.build import CDX_DIRECTORY
 from cdxmill.commands.collections.change_shards import Done, Wanted, change_shards, work_directory
 from cdxmill.commands.collections.removal import (
-    EXCLUDED,
-    Condition,
+    Restriction,
     Removal,
     checked_times,
-    ranges_of,
     sort_keys,
 )
 from cdxmill.commands.collections.summary import LOG, ChangeSummary, logged, summary_of
@@ -85,7 +84,7 @@ def _removal(asked: Removing, archives: frozenset[str] | None, scratch: Scratch)
     if not queries and keys is None:
         ranges = [LineRange(b"", BEYOND)]
     runs = sort_keys(keys, scratch) if keys is not None else []
-    return Removal(ranges, Condition(archives, times), runs, scratch)
+    return Removal(ranges, Restriction(archives, times), runs, scratch)
 
 
 def _print(done: Done, out: Print | None) -> None:

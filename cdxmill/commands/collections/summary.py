@@ -51,12 +51,12 @@ class ChangeSummary(NamedTuple):
         return f"{', '.join(parts)}; {self.shards:,} of {count(self.of, 'shard')} changed ({blocks})"
 
 
-def summary_of(change: Change, done: Done) -> ChangeSummary:
+def summary_of(change: Change, done: Done, excluded: int = 0) -> ChangeSummary:
     """The summary of a change that is committed, or has nothing to commit."""
     old = change.manifest.shards
     written = sum(one != other for one, other in zip(done.shards, old, strict=True))
     manifest = read_manifest(change.place / MANIFEST)
-    return ChangeSummary(done.counts, done.excluded, written, len(old), manifest)
+    return ChangeSummary(done.counts, excluded, written, len(old), manifest)
 
 
 def advice(summary: ChangeSummary, cluster: object) -> str:
@@ -81,6 +81,5 @@ def logged(change: Change, command: str, done: Done, asked: Mapping[str, object]
         **{name: value for name, value in asked.items() if value},
         "added": done.counts.added,
         "removed": done.counts.removed,
-        "excluded": done.excluded,
     }
     return before + json.dumps(fields).encode() + b"\n"

@@ -24,6 +24,10 @@ MAX_BLOCK = 1 << 30
 INDEX, SUMMARY, LOCATIONS, MANIFEST = "cluster.idx", "cluster.summary", "cluster.loc", "cluster.json"
 """Names of the files beside the shards."""
 
+CHANGE = ".change"
+"""The directory of the files of a change that is not finished."""
+STAGED_MANIFEST = f"{CHANGE}/{MANIFEST}"
+
 _INDEX_LINE = re.compile(rb"([^\t\n]*)\t([^\t\n]+)\t(\d{1,18})\t(\d{1,18})(?:\t(\d{1,18}))?\r?\n?")
 
 

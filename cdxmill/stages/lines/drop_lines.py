@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 
@@ -37,6 +37,17 @@ def joined_ranges(ranges: Iterable[LineRange]) -> Iterator[LineRange]:
         last = found
     if last is not None:
         yield last
+
+
+def outside(lines: list[bytes], ranges: Sequence[LineRange]) -> list[bytes]:
+    """The lines, in any order, that are in none of the `ranges`, which are sorted and do not overlap.
+
+    >>> outside([b"x", b"b", b"a"], [LineRange(b"b", b"c")])
+    [b'x', b'a']
+    """
+    lows = [one.low for one in ranges]
+    places = ((line, bisect_right(lows, line) - 1) for line in lines)
+    return [line for line, place in places if place < 0 or line >= ranges[place].high]
 
 
 class Drop:
@@ -81,7 +92,3 @@ class Drop:
             return
         for line in lines:
             (gone if self._is_meant(line) else kept).append(line)
-
-
-NOTHING = Drop(())
-"""Removes no line."""
