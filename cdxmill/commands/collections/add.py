@@ -13,7 +13,7 @@ from cdxmill.cluster.write import shards_of
 from cdxmill.commands.clusters.build import CDX_DIRECTORY
 from cdxmill.commands.clusters.sorting import sort_files
 from cdxmill.commands.clusters.zipnum import ZipnumOptions
-from cdxmill.commands.collections.change_shards import Wanted, change_shards, work_directory
+from cdxmill.commands.collections.change_shards import ChangeWanted, change_shards, work_directory
 from cdxmill.commands.collections.identity import Known, find_known
 from cdxmill.commands.collections.summary import LOG, ChangeSummary, logged, summary_of
 from cdxmill.commands.per_archive.index import index_options, index_to_directory
@@ -50,7 +50,7 @@ def add(asked: Adding, failures: Failures) -> ChangeSummary:
         places = {archive.filename: identity(archive.location) for archive in names}
         paths += _index(change, names, asked, failures)
         found = _sorted(change, paths, places, scratch, asked, failures)
-        wanted = Wanted(
+        wanted = ChangeWanted(
             runs=found.runs,
             rule=ChangeRule(change.manifest.numlines),
             processes=asked.processes,

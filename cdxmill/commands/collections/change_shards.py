@@ -39,7 +39,7 @@ ReadShardAt = Callable[[int, int], bytes]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class ChangeWanted:
     """What is to change: the runs of lines to add, what to remove, and how blocks are cut."""
 
     runs: Sequence[Run] = ()
@@ -99,7 +99,7 @@ def work_directory(change: Change) -> Iterator[Path]:
             yield Path((change.staged / "work").local)
 
 
-def change_shards(change: Change, wanted: Wanted, scratch: Path, writes: bool = True) -> Done:
+def change_shards(change: Change, wanted: ChangeWanted, scratch: Path, writes: bool = True) -> Done:
     """Write the shards that change. Unless it `writes`, only what would be removed is found out.
 
     Raises InputError if a block that is needed is corrupt, StoppedError if a shard cannot be written.
@@ -120,7 +120,7 @@ def change_shards(change: Change, wanted: Wanted, scratch: Path, writes: bool = 
     return Done(entries, total, [gone[number] for number in sorted(gone)])
 
 
-def _tasks(change: Change, wanted: Wanted, scratch: Path, writes: bool) -> list[ChangeTask]:
+def _tasks(change: Change, wanted: ChangeWanted, scratch: Path, writes: bool) -> list[ChangeTask]:
     """The shards that lines are added to or removed from, and with `recut` those that were changed. The largest first."""
     points = change.points
     files, compressor = Scratch(scratch), compressor_of(change)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from cdxmill.cluster.change import changed_record, delete_kept, open_change
-from cdxmill.commands.collections.change_shards import Wanted, change_shards, work_directory
+from cdxmill.commands.collections.change_shards import ChangeWanted, change_shards, work_directory
 from cdxmill.commands.collections.summary import LOG, ChangeSummary, logged, summary_of
 from cdxmill.options.collections import Compacting
 from cdxmill.running.failures import Failures
@@ -20,7 +20,7 @@ def compact(asked: Compacting, failures: Failures) -> ChangeSummary:
     with open_change(os.fspath(asked.cluster), failures.note) as change, work_directory(change) as scratch:
         delete_kept(change.place, asked.keep_old)
         rule = ChangeRule(change.manifest.numlines, recut=True)
-        wanted = Wanted(rule=rule, processes=asked.processes, quiet=asked.quiet)
+        wanted = ChangeWanted(rule=rule, processes=asked.processes, quiet=asked.quiet)
         done = change_shards(change, wanted, scratch)
         if done.shards != list(change.manifest.shards):
             record = changed_record(change.place, change.number, [], [])

@@ -13,10 +13,10 @@ from cdxmill.cluster.change import Change, changed_record, delete_kept, open_cha
 from cdxmill.cluster.exclude import EXCLUDED, ranges_of
 from cdxmill.cluster.write import kept_shards
 from cdxmill.commands.clusters.build import CDX_DIRECTORY
-from cdxmill.commands.collections.change_shards import Done, Wanted, change_shards, work_directory
+from cdxmill.commands.collections.change_shards import ChangeWanted, Done, change_shards, work_directory
 from cdxmill.commands.collections.removal import (
-    Restriction,
     Removal,
+    Restriction,
     checked_times,
     sort_keys,
 )
@@ -46,7 +46,7 @@ def remove(asked: Removing, failures: Failures, out: Print | None = None) -> Cha
     """
     archives = _archives(optional_path(asked.archives))
     with open_change(os.fspath(asked.cluster), failures.note) as change, work_directory(change) as scratch:
-        wanted = Wanted(
+        wanted = ChangeWanted(
             removal=_removal(asked, archives, Scratch(scratch)),
             rule=ChangeRule(change.manifest.numlines),
             processes=asked.processes,
