@@ -13,11 +13,13 @@ from cdxmill.version import __version__ as __version__
 if TYPE_CHECKING:
     from cdxmill.api.archives import captures, index, records
     from cdxmill.api.clusters import build, publish, sample, verify, zipnum
+    from cdxmill.api.collections import add, compact, merge, remove
     from cdxmill.api.contents import cat, count, recompress, reindex, scan, train_dictionary
     from cdxmill.api.prefix_indexes import PrefixIndex, build_prefix_index
     from cdxmill.api.results import (
         CapturedRecord,
         CatResult,
+        ChangeResult,
         ClusterResult,
         CopyResult,
         CountResult,
@@ -43,11 +45,13 @@ _HOMES: dict[str, str] = {}
 for _home, _names in {
     "api.archives": ("captures", "index", "records"),
     "api.clusters": ("build", "publish", "sample", "verify", "zipnum"),
+    "api.collections": ("add", "compact", "merge", "remove"),
     "api.contents": ("cat", "count", "recompress", "reindex", "scan", "train_dictionary"),
     "api.prefix_indexes": ("PrefixIndex", "build_prefix_index"),
     "api.results": (
         "CapturedRecord",
         "CatResult",
+        "ChangeResult",
         "ClusterResult",
         "CopyResult",
         "CountResult",
@@ -81,6 +85,7 @@ __all__ = [
     "CapturedRecord",
     "CatResult",
     "CdxmillError",
+    "ChangeResult",
     "Cluster",
     "ClusterResult",
     "CopyResult",
@@ -101,20 +106,24 @@ __all__ = [
     "StoppedError",
     "UsageError",
     "VerifyResult",
+    "add",
     "build",
     "build_prefix_index",
     "captures",
     "cat",
+    "compact",
     "copy",
     "count",
     "get",
     "index",
     "lookup",
     "lookup_many",
+    "merge",
     "publish",
     "recompress",
     "records",
     "reindex",
+    "remove",
     "sample",
     "scan",
     "train_dictionary",
