@@ -19,7 +19,7 @@ def add(arguments: Adding, failures: Failures) -> str:
     INPUT is an archive, WACZ, directory, glob or URL; with --cdx a CDX file or another cluster. Only the blocks whose range
     gets new lines are written again; the others are copied as they are, and shards that get none are not touched. Lines
     that the cluster has already are not added again. An archive that is in the cluster under another name, or another
-    archive of the same name, is reported and not added. Captures in CLUSTER/exclude.txt are left out.
+    archive of the same name, is reported and not added. Captures in CLUSTER/exclude.txt are skipped.
 
     Readers see all of the old lines or all of the new ones. If it is stopped, the cluster stays as it was.
 
@@ -40,7 +40,7 @@ def remove(arguments: Removing, failures: Failures) -> str:
     subdomains. With --archives, --from or --to, only such captures are removed. --dry-run prints what would go.
 
     The lines are removed from the disk: at the end, shards that were kept for readers are deleted, and also the CDX files in
-    CLUSTER/cdx that have removed lines. CLUSTER/changes.jsonl says what was removed, by whom asked for, and when. The
+    CLUSTER/cdx that have removed lines. CLUSTER/changes.jsonl says what was removed, and when. The
     archives are not changed.
 
     Examples:

@@ -12,7 +12,7 @@
     4  move the files of .change to the cluster. With cluster.idx, readers change from the old lines to the new ones
     5  delete .change
 
-The lock of the directory is held all the time. After a kill, the next command goes on or takes back: `settle`.
+The lock of the directory is held all the time. After a kill, the next command finishes it or takes it back: `settle`.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Removing(Running, ChangedCluster):
     )
     exclude: bool = option(
         "--exclude",
-        "Also write QUERY to CLUSTER/exclude.txt: add and build leave these captures out from now on.",
+        "Also write QUERY to CLUSTER/exclude.txt: add and build skip these captures from now on.",
         Needs("queries"),
         Excludes("keys", "archives", "from_ts", "to", "dry_run"),
         default=False,

@@ -32,7 +32,7 @@ class SortTask(NamedTuple):
 
     With `shards`, large local files that are sorted already are not spilled. They are read again when the runs are
     merged to that number of shards, so they must not change until then. `ceiling`: see `guess_ceiling`. Lines in `excluded`
-    are left out.
+    are skipped.
     """
 
     number: int
@@ -109,7 +109,7 @@ def sort_group(task: SortTask) -> SortResult:
 
 
 def _sort(source: CdxSource, sorter: LineSorter, reservoir: Reservoir, task: SortTask) -> int:
-    """Sort the lines of a file. Returns how many were left out."""
+    """Sort the lines of a file. Returns how many were skipped."""
     is_large = source.size >= LEAST_SORTED and not task.convert and not task.excluded
     if is_large and task.shards and not source.location.is_remote:
         if _adopt(source, sorter, reservoir, task.shards):

@@ -76,7 +76,7 @@ class ZipnumOptions:
     make: Make | None = None
     """Makes the shards on another engine."""
     excluded: tuple[LineRange, ...] = ()
-    """Lines that are left out."""
+    """Lines that are skipped."""
 
     @property
     def sample_size(self) -> int:
@@ -275,7 +275,7 @@ def _make(
     """Make the shards in processes of this machine."""
     done = sort_files(inventory, work, options, failures)
     if done.excluded:
-        failures.note(f"note: {count(done.excluded, 'line')} left out, as {EXCLUDED} says")
+        failures.note(f"note: {count(done.excluded, 'line')} skipped, as {EXCLUDED} says")
     made = Made([], [], 0, done.failures)
     _check_made(made, inventory, str(directory))
     points = _split_points(inventory, done.sample, options, failures)
