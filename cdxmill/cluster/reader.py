@@ -154,6 +154,10 @@ class ClusterReader:
         """The number of lines of a full block, None without a valid cluster.json."""
         return None if self._manifest is None else self._manifest.numlines
 
+    def has_full_blocks(self) -> bool:
+        """Whether all blocks are full but the last one of each shard: changes leave shorter and longer ones."""
+        return self._manifest is None or not self._manifest.change
+
     def check_index(self) -> None:
         """Raise DamagedCluster if the index is out of order at its ends, or has not the blocks of cluster.json.
 

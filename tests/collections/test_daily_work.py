@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -199,3 +200,29 @@ def test_clusters_are_merged(crawl: Path, pywb_warcs: Path, tmp_path: Path) -> N
     assert (tmp_path / "merged/archives.tsv").read_bytes() == (other / "archives.tsv").read_bytes()
     with pytest.raises(UsageError, match="is one of the clusters"):
         cdxmill.merge([crawl, other], output=crawl, replace=True)
+
+
+def test_the_bounds_of_an_estimate_hold_after_changes(
+    crawl: Path, pywb_warcs: Path, run_cdxmill: RunCdxmill
+) -> None:
+    cdxmill.add(crawl, [pywb_warcs / "example.warc.gz", pywb_warcs / "dupes.warc.gz"])
+    cdxmill.remove(crawl, "iana.org/d*", keep_old=0)
+    told = run_cdxmill("lookup", crawl, "*.org", "--estimate").stdout.split()
+    number = len([line for line in lines_of(crawl) if line.startswith(b"org,")])
+    estimate, least, most = (int(word) for word in re.findall(rb"\d+", b" ".join(told))[:3])
+    assert least <= number <= most and least <= estimate <= most
+
+
+def test_split_points_and_copies_of_a_changed_cluster(crawl: Path, pywb_warcs: Path, tmp_path: Path) -> None:
+    cdxmill.add(crawl, [pywb_warcs / "example.warc.gz", pywb_warcs / "dupes.warc.gz"])
+    cdxmill.publish(crawl, tmp_path / "copy")
+    assert lines_of(tmp_path / "copy") == lines_of(crawl)
+    assert not cdxmill.verify(tmp_path / "copy").failures
+    assert not (tmp_path / "copy/.kept.json").exists()
+    cdxmill.add(tmp_path / "copy", pywb_warcs / "post-test.warc.gz")
+    cdxmill.publish(tmp_path / "copy", crawl, replace=True)
+    assert lines_of(crawl) == lines_of(tmp_path / "copy")
+    assert not cdxmill.verify(crawl).failures
+    points = tmp_path / "points.txt"
+    cdxmill_split = cdxmill.sample(sorted(crawl.glob("cdx-*.gz")), shards=3, output=points)
+    assert len(cdxmill_split.points) == 2
