@@ -6,37 +6,17 @@ The library is selectolax with lexbor. A page of 24 kB takes 110 microseconds, t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cdxmill.stages import native
+from cdxmill.stages.pages.computed import computed
 from cdxmill.stages.pages.decode_text import Language, decode_text, detect_language, language_tag
 from cdxmill.stages.pages.nesting import NESTED, parsed_size
 from cdxmill.stages.pages.web_urls import LinkBase
 
 if TYPE_CHECKING:
-    from functools import cached_property
-
     from selectolax.lexbor import LexborHTMLParser
-
-    computed = cached_property
-else:
-
-    class computed:  # noqa: N801 - used as a decorator
-        """As functools.cached_property, but without its lock, which takes a microsecond in Python 3.11."""
-
-        def __init__(self, function: Callable[[Any], Any]) -> None:
-            self._function = function
-            self.__doc__ = function.__doc__
-
-        def __set_name__(self, owner: type, name: str) -> None:
-            self._name = name
-
-        def __get__(self, instance: object | None, owner: type) -> Any:
-            if instance is None:
-                return self
-            value = instance.__dict__[self._name] = self._function(instance)
-            return value
 
 
 MAX_HTML = 32 << 20
