@@ -56,6 +56,7 @@ typedef enum {
 
 typedef struct {
     const char *name;
+    size_t size;
     cdx_role role;
     unsigned nesting, group, closes;
 } cdx_element;

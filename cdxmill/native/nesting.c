@@ -19,14 +19,9 @@ typedef struct {
     const cdx_byte *end; /* of what is parsed */
     Open *open;
     size_t count, room, odd, foreign, selects, tables;
-    size_t steps;
+    size_t steps, compared; /* open elements that are looked at, and attributes that are compared */
     const cdx_byte *uncertain;
 } Elements;
-
-static int is_named(const cdx_element *rules, const char *name)
-{
-    return !strcmp(rules->name, name);
-}
 
 static const cdx_element *top_of(const Elements *elements)
 {
@@ -49,7 +44,7 @@ static void note(Elements *elements, const Open *open, size_t more)
     elements->odd += nesting & CDX_ODD ? more : 0;
     elements->foreign += nesting & CDX_FOREIGN ? more : 0;
     elements->tables += nesting & CDX_TABLES ? more : 0;
-    elements->selects += open->rules && is_named(open->rules, "select") ? more : 0;
+    elements->selects += open->rules && open->rules->role == CDX_SELECT ? more : 0;
 }
 
 static void close_from(Elements *elements, size_t place)
@@ -87,8 +82,8 @@ static int is_uncertain(const Elements *elements, const cdx_tag *tag, const cdx_
 {
     if (!tag->name.at || (tag->is_end && rules->nesting & CDX_FOREIGN && top_of(elements) != rules))
         return 1;
-    int is_break = tag->is_end ? is_named(rules, "p") || is_named(rules, "br") : (rules->nesting & CDX_BREAKS) != 0;
-    if (elements->foreign && is_break)
+    int ends_svg = tag->is_end ? rules->role == CDX_P || !strcmp(rules->name, "br") : (rules->nesting & CDX_BREAKS) != 0;
+    if (elements->foreign && ends_svg)
         return 1;
     return !tag->is_end && rules->nesting & (CDX_TEXTS | CDX_WITH_HTML) && !is_text_only(elements, tag);
 }
@@ -102,20 +97,20 @@ static int add(Elements *elements, const cdx_tag *tag, const cdx_element *rules)
     while (!elements->odd && (top = top_of(elements)) && top->group & rules->closes)
         close_from(elements, elements->count - 1);
     top = top_of(elements);
-    int is_part = rules->nesting & CDX_CELLS || is_named(rules, "caption");
-    int is_stray = is_part && !(top && (is_named(top, "table") || top->nesting & CDX_CELLS));
+    int is_part = rules->nesting & CDX_CELLS || rules->role == CDX_CELL; /* or a caption */
+    int is_stray = is_part && !(top && (top->role == CDX_TABLE || top->nesting & CDX_CELLS));
     if (is_stray && !elements->odd && !elements->tables)
         return 0;
-    int is_frameset = is_named(rules, "frameset");
+    int is_frameset = rules->role == CDX_REFUSED && rules->nesting & CDX_ODD;
     elements->odd += is_frameset;
-    if (is_stray || is_frameset || (is_named(rules, "table") && elements->odd))
+    if (is_stray || is_frameset || (rules->role == CDX_TABLE && elements->odd))
         return push(elements, (Open){{NULL, NULL}, NULL});
     return push(elements, (Open){tag->name, rules});
 }
 
 static void close_named(Elements *elements, cdx_text name, const cdx_element *rules)
 {
-    int is_part = rules->nesting & CDX_CELLS || is_named(rules, "table"), is_held = 0;
+    int is_part = rules->nesting & CDX_CELLS || rules->role == CDX_TABLE, is_held = 0;
     unsigned optional = CDX_INLINE;
     if (rules->nesting & (CDX_BLOCKS | CDX_OPTIONAL | CDX_CELLS))
         optional |= CDX_OPTIONAL | CDX_CELLS;
@@ -132,19 +127,15 @@ static void close_named(Elements *elements, cdx_text name, const cdx_element *ru
     }
 }
 
-/* The steps of lexbor for the attributes of a tag: it compares each with all before it. */
-static size_t steps_of(const cdx_tag *tag)
-{
-    return tag->attributes > FREE ? tag->attributes * (tag->attributes / 2) : 0;
-}
-
 /* Add the steps of a tag. True if they are too many: then the page is parsed up to it. */
 static int add_steps(Elements *elements, const cdx_tag *tag, size_t open)
 {
-    elements->steps += steps_of(tag) + (open > FREE ? open - FREE : 0);
-    if (elements->steps > MOST_STEPS)
+    elements->steps += open > FREE ? open - FREE : 0;
+    elements->compared += tag->attributes > FREE ? tag->attributes * (tag->attributes / 2) : 0;
+    int are_many = elements->steps > MOST_STEPS || elements->compared > MOST_STEPS;
+    if (are_many)
         elements->end = tag->start;
-    return elements->steps > MOST_STEPS;
+    return are_many;
 }
 
 enum { TOO_MANY = 1, UNCERTAIN };
@@ -164,6 +155,12 @@ static int take_tag(void *context, const cdx_tag *tag)
     return add_steps(elements, tag, elements->count) ? TOO_MANY : 0;
 }
 
+/* For a page with few tags. */
+static int take_attributes(void *elements, const cdx_tag *tag)
+{
+    return add_steps(elements, tag, 0) ? TOO_MANY : 0;
+}
+
 /* For the rest of a page: no element is closed any more, and no tag is a text. */
 static void take_starts(Elements *elements)
 {
@@ -180,30 +177,47 @@ static void take_starts(Elements *elements)
     }
 }
 
+enum { PIECE = 255 }; /* so many fit in a byte, which lets the compiler count 16 at once */
+
 /* Bytes in front of an attribute: there are not more attributes than these. */
 static size_t count_separators(cdx_text html)
 {
     size_t count = 0;
-    for (const cdx_byte *at = html.at; at < html.end; at++)
-        count += (*at == ' ') | ((cdx_byte)(*at - '\t') < 5) | (*at == '/') | (*at == '"') | (*at == '\'');
+    for (const cdx_byte *at = html.at; at < html.end;) {
+        size_t size = html.end - at > PIECE ? PIECE : (size_t)(html.end - at);
+        cdx_byte some = 0;
+        for (size_t i = 0; i < size; i++)
+            some += (at[i] == ' ') | ((cdx_byte)(at[i] - '\t') < 5) | (at[i] == '/') | (at[i] == '"') | (at[i] == '\'');
+        count += some;
+        at += size;
+    }
     return count;
 }
 
 static size_t count_tags(cdx_text html)
 {
     size_t count = 0;
-    for (const cdx_byte *at = html.at; at < html.end; at++)
-        count += *at == '<';
+    for (const cdx_byte *at = html.at; at < html.end;) {
+        size_t size = html.end - at > PIECE ? PIECE : (size_t)(html.end - at);
+        cdx_byte some = 0;
+        for (size_t i = 0; i < size; i++)
+            some += at[i] == '<';
+        count += some;
+        at += size;
+    }
     return count;
 }
 
 int cdx_parsed_size(cdx_text html, size_t *size)
 {
     *size = cdx_size(html);
-    if (*size < 2 * CDX_MOST_ATTRIBUTES || (count_tags(html) <= CDX_FEW_TAGS && count_separators(html) <= CDX_MOST_ATTRIBUTES))
+    if (*size < 2 * CDX_MOST_ATTRIBUTES)
+        return 0;
+    int has_many = count_tags(html) > CDX_FEW_TAGS;
+    if (!has_many && count_separators(html) <= CDX_MOST_ATTRIBUTES)
         return 0;
     Elements elements = {.end = html.end};
-    int result = cdx_find_tags(html, take_tag, &elements);
+    int result = cdx_find_tags(html, has_many ? take_tag : take_attributes, &elements);
     if (result == UNCERTAIN)
         take_starts(&elements);
     PyMem_Free(elements.open);

@@ -19,7 +19,7 @@ static int is_at_cell(const Outline *page)
 static int is_of(const cdx_text name, const Open *open)
 {
     return cdx_size(name) == cdx_size(open->name) && (!memcmp(name.at, open->name.at, cdx_size(name)) ||
-           (open->rules->name[0] && cdx_is_named(name, open->rules->name, strlen(open->rules->name))));
+           (open->rules->size && cdx_is_named(name, open->rules->name, open->rules->size)));
 }
 
 static int count_open(Outline *page, const cdx_element *rules, int more)

@@ -75,40 +75,50 @@ def parsed_size(html: bytes) -> int:
 
 def python_parsed_size(html: bytes) -> int:
     """As `parsed_size`, without compiled code."""
-    if _has_few(html):
+    if len(html) < _SMALL:
         return len(html)
-    elements, steps = _Elements(html), 0
+    if html.count(b"<") > _FEW_TAGS:
+        return _size_by_elements(html)
+    separators = len(html) - len(html.translate(None, _SEPARATORS))
+    return len(html) if separators <= _FEW_ATTRIBUTES else _size_by_attributes(html)
+
+
+def _size_by_attributes(html: bytes) -> int:
+    compared = 0
     for tag in tags_of(html):
-        if not elements.take(tag):
-            return _size_by_starts(html, tag.end, len(elements.names), steps)
-        steps += max(0, len(elements.names) - FREE) + _steps_of(tag)
-        if steps > MOST_STEPS:
+        compared += _compared(tag)
+        if compared > MOST_STEPS:
             return tag.start
     return len(html)
 
 
-def _has_few(html: bytes) -> bool:
-    """Whether a page has so few tags and attributes that they need no look."""
-    if len(html) < _SMALL:
-        return True
-    separators = len(html) - len(html.translate(None, _SEPARATORS))
-    return separators <= _FEW_ATTRIBUTES and html.count(b"<") <= _FEW_TAGS
+def _size_by_elements(html: bytes) -> int:
+    elements, steps, compared = _Elements(html), 0, 0
+    for tag in tags_of(html):
+        if not elements.take(tag):
+            return _size_by_starts(html, tag.end, len(elements.names), steps, compared)
+        steps += max(0, len(elements.names) - FREE)
+        compared += _compared(tag)
+        if max(steps, compared) > MOST_STEPS:
+            return tag.start
+    return len(html)
 
 
-def _steps_of(tag: Tag) -> int:
+def _compared(tag: Tag) -> int:
+    """The attributes that lexbor compares with others."""
     number = tag.attributes
     return number * (number // 2) if number > FREE else 0
 
 
-def _size_by_starts(html: bytes, position: int, depth: int, steps: int) -> int:
+def _size_by_starts(html: bytes, position: int, depth: int, steps: int, compared: int) -> int:
     """As `parsed_size`, for the rest of a page: no element is closed any more, and no tag is a text."""
     after = position
     for found in _START.finditer(html, position):
         depth += 1
         steps += max(0, depth - FREE)
         if found.start() >= after and (tag := read_tag(html, found.start())) is not None:
-            after, steps = tag.end, steps + _steps_of(tag)
-        if steps > MOST_STEPS:
+            after, compared = tag.end, compared + _compared(tag)
+        if max(steps, compared) > MOST_STEPS:
             return found.start()
     return len(html)
 
