@@ -20,7 +20,6 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -208,7 +207,7 @@ def _who() -> bytes:
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
     if len(command) > _COMMAND_SHOWN:
         command = f"{command[:_COMMAND_SHOWN]}..."
-    text = f"process {os.getpid()} on {socket.gethostname()} since {_now()}: {command}"
+    text = f"process {os.getpid()} on {os.uname().nodename} since {_now()}: {command}"
     return text.replace("\n", "\\n").encode("utf-8", "surrogateescape") + b"\n"
 
 
@@ -262,7 +261,7 @@ class _RemoteLock:
             self._file.remove()
 
     def _text(self) -> bytes:
-        known = {"run": self._run, "process": os.getpid(), "host": socket.gethostname(), "since": self._since}
+        known = {"run": self._run, "process": os.getpid(), "host": os.uname().nodename, "since": self._since}
         return json.dumps({**known, "renewed": time.time()}).encode() + b"\n"
 
     def _read(self) -> tuple[bytes | None, dict[str, Any]]:
@@ -289,7 +288,7 @@ def _run() -> str:
 def _is_stale(found: dict[str, Any]) -> bool:
     """Whether the run that wrote the lock was killed."""
     with suppress(KeyError, TypeError, ValueError):
-        if found["host"] == socket.gethostname():
+        if found["host"] == os.uname().nodename:
             try:
                 os.kill(int(found["process"]), 0)
             except ProcessLookupError:
