@@ -102,7 +102,7 @@ def open_change(path: PathOrUrl, note: Callable[[str], None]) -> Iterator[Change
     place = place_of(locate(path))
     place.check_writable()
     mend(place, note)
-    if not (place / MANIFEST).exists() and not (place / CHANGE / _READY).exists():
+    if not (place / MANIFEST).exists() and not is_ready(place):
         raise UsageError(
             f"{place}: has no {MANIFEST}, so it cannot be changed; make a copy that can: cdxmill merge -o NEW {place}"
         )
@@ -124,6 +124,11 @@ def open_change(path: PathOrUrl, note: Callable[[str], None]) -> Iterator[Change
         finally:
             if (change.staged / _PLAN).exists() and not (change.staged / _READY).exists():
                 settle(place)
+
+
+def is_ready(place: Location) -> bool:
+    """Whether a change of the cluster only has to be moved in."""
+    return (place / CHANGE / _READY).exists()
 
 
 def settle(place: Location) -> None:

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 import cdxmill
-from cdxmill.errors import UsageError
+from cdxmill.errors import InputError, UsageError
 
 from ..conftest import RunCdxmill
 from ..material.cdx_files import cdxj, write_gzip
+from ..material.clusters import write_raw_cluster
 
 
 @pytest.fixture
@@ -226,3 +227,25 @@ def test_split_points_and_copies_of_a_changed_cluster(crawl: Path, pywb_warcs: P
     points = tmp_path / "points.txt"
     cdxmill_split = cdxmill.sample(sorted(crawl.glob("cdx-*.gz")), shards=3, output=points)
     assert len(cdxmill_split.points) == 2
+
+
+def test_a_cluster_of_another_tool_is_checked_and_then_changed(pywb_warcs: Path, tmp_path: Path) -> None:
+    old = [cdxj(f"com,a)/{number:03d}") for number in range(100)]
+    write_raw_cluster(tmp_path / "c", old, block_lines=30)
+    shards = {path.name: path.read_bytes() for path in (tmp_path / "c").glob("cdx-*")}
+    write_gzip(tmp_path / "new.cdxj.gz", [cdxj("com,a)/050x"), cdxj("com,b)/")])
+    assert cdxmill.add(tmp_path / "c", tmp_path / "new.cdxj.gz", cdx=True).added == 2
+    assert lines_of(tmp_path / "c") == sorted([*old, cdxj("com,a)/050x"), cdxj("com,b)/")])
+    assert not cdxmill.verify(tmp_path / "c").failures
+    assert {name: (tmp_path / "c" / name).read_bytes() for name in shards} == shards
+
+
+def test_a_damaged_cluster_of_another_tool_is_not_changed(tmp_path: Path) -> None:
+    write_raw_cluster(tmp_path / "c", [cdxj(f"com,a)/{number:03d}") for number in range(100)], 30)
+    shard = tmp_path / "c/cdx-00000.gz"
+    shard.write_bytes(shard.read_bytes()[:-9])
+    before = {path.name: path.read_bytes() for path in (tmp_path / "c").iterdir()}
+    write_gzip(tmp_path / "new.cdxj.gz", [cdxj("com,b)/")])
+    with pytest.raises(InputError, match="has errors and no cluster"):
+        cdxmill.add(tmp_path / "c", tmp_path / "new.cdxj.gz", cdx=True)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "c").iterdir()} == before

@@ -13,6 +13,7 @@ from cdxmill.cluster.write import shards_of
 from cdxmill.commands.clusters.build import CDX_DIRECTORY
 from cdxmill.commands.clusters.sorting import sort_files
 from cdxmill.commands.clusters.zipnum import ZipnumOptions
+from cdxmill.commands.collections.adopt import adopt
 from cdxmill.commands.collections.change_shards import ChangeWanted, change_shards, work_directory
 from cdxmill.commands.collections.identity import Known, find_known
 from cdxmill.commands.collections.summary import LOG, ChangeSummary, logged, summary_of
@@ -43,6 +44,7 @@ def add(asked: Adding, failures: Failures) -> ChangeSummary:
     """
     paths = _cdx_files(path_list(asked.inputs), failures) if asked.cdx else []
     archives = [] if asked.cdx else find_archives(asked, failures)
+    adopt(os.fspath(asked.cluster), failures, asked.processes, asked.quiet)
     with open_change(os.fspath(asked.cluster), failures.note) as change, work_directory(change) as scratch:
         delete_kept(change.place, asked.keep_old)
         before = len(failures.items)

@@ -13,6 +13,7 @@ from cdxmill.cluster.change import Change, changed_record, delete_kept, open_cha
 from cdxmill.cluster.exclude import EXCLUDED, ranges_of
 from cdxmill.cluster.write import kept_shards
 from cdxmill.commands.clusters.build import CDX_DIRECTORY
+from cdxmill.commands.collections.adopt import adopt
 from cdxmill.commands.collections.change_shards import ChangeWanted, Done, change_shards, work_directory
 from cdxmill.commands.collections.removal import (
     Removal,
@@ -45,6 +46,8 @@ def remove(asked: Removing, failures: Failures, out: Print | None = None) -> Cha
     corrupt where it would change, StoppedError if it cannot be written.
     """
     archives = _archives(optional_path(asked.archives))
+    if not asked.dry_run:
+        adopt(os.fspath(asked.cluster), failures, asked.processes, asked.quiet)
     with open_change(os.fspath(asked.cluster), failures.note) as change, work_directory(change) as scratch:
         wanted = ChangeWanted(
             removal=_removal(asked, archives, Scratch(scratch)),
