@@ -28,7 +28,7 @@ from cdxmill.inputs.archives import archives_of
 from cdxmill.jobs.archive_job import ArchiveJob, ArchiveJobOptions
 from cdxmill.jobs.launcher.hadoop_directory import directory_of
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
-from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
+from cdxmill.jobs.launcher.mrjob_parts import RunnerLike, prints_output
 from cdxmill.jobs.nodes.archives import FAILURES, JOB_FILE, add_counts, count_archives, parse_output
 from cdxmill.options.contents import Watched
 from cdxmill.running.failures import Failures
@@ -92,7 +92,7 @@ class CountJob(ArchiveJob[CountJobOptions]):
 
     def finish(self, runner: RunnerLike) -> int:
         """Print the failures, and the counts in one order. Returns 0 if there are no more failures than --max-failures allows."""
-        if self._should_cat_output():
+        if prints_output(self):
             output = b"".join(runner.cat_output())
             if not output:
                 self.tell(f"note: nothing was counted; give {self.counter.needs}")

@@ -138,7 +138,7 @@ def zipnum(arguments: list[str]) -> int:
     with make_engine(given) as engine:
         points = _points(engine, paths, boundaries, options, failures)
         make = Maker(engine, given.local_temp_dir)
-        options = replace(options, points=tuple(points), shards=len(points) + 1, make=make)
+        options = replace(options, points=tuple(points), shards=len(points) + 1, make=make, is_far=True)
         summary = build_cluster(paths, directory, options, failures)
     if not given.quiet:
         say(f"{output}: {summary}")

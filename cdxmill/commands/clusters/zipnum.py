@@ -75,6 +75,8 @@ class ZipnumOptions:
     quiet: bool = False
     make: Make | None = None
     """Makes the shards on another engine."""
+    is_far: bool = False
+    """Whether the tasks of that engine can outlive this process: they get a directory of their own."""
 
     @property
     def sample_size(self) -> int:
@@ -187,7 +189,7 @@ def build_cluster(
     by_size, options = not options.shards, with_shards(options, inventory)
     check_inputs(inventory, options)
     run = run_of(inventory, options)
-    with open_output(place, run, options.replace, failures, options.points) as output:
+    with open_output(place, run, options.replace, failures, options.points, options.is_far) as output:
         if output.finished is not None:
             return summary_of(output.finished)._replace(by_size=by_size)
         for text in two_archives(inventory.sources):

@@ -6,7 +6,13 @@ import logging
 import re
 from collections.abc import Sequence
 
-from cdxmill.jobs.launcher.mrjob_parts import LogInterpretation, RunnerLike, interpret_task_logs
+from cdxmill.jobs.launcher.mrjob_parts import (
+    LogInterpretation,
+    RunnerLike,
+    found_in_logs,
+    interpret_task_logs,
+    task_logs,
+)
 from cdxmill.running.lock import renew_held
 
 _NOISE = ("STDOUT: ", "Probable cause", "Job not successful!", "Streaming Command Failed!")
@@ -94,7 +100,7 @@ def explain(error: Exception, runner: RunnerLike | None, complaints: Complaints)
 
     `runner` is None if the error came before there was one.
     """
-    found = runner._log_interpretations[-1] if runner is not None and runner._log_interpretations else {}
+    found = found_in_logs(runner) if runner is not None else {}
     is_hadoop = runner is not None and runner.alias == "hadoop"
     step = found.get("step", {})
     application = (step.get("application_id") or complaints.application) if is_hadoop else None
@@ -121,8 +127,9 @@ def _first(failures: Sequence[LogInterpretation]) -> LogInterpretation:
 
 def _failures_in_logs(runner: RunnerLike, application: str) -> list[LogInterpretation]:
     """What the logs of the tasks say, if they can be read, in the order in which the tasks were started."""
-    logs = runner._ls_task_logs("streaming", application_id=application)
-    tasks = [log for log in logs if not log.get("container_id", "").endswith(_MASTER)]
+    tasks = [
+        log for log in task_logs(runner, application) if not log.get("container_id", "").endswith(_MASTER)
+    ]
     tasks.sort(key=lambda log: log.get("container_id", ""))
     found: LogInterpretation = {"task": interpret_task_logs(runner.fs, tasks[:_LOGS_READ], partial=False)}
     _drop_noise(found)
