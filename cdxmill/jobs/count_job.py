@@ -24,7 +24,6 @@ from typing import ClassVar
 
 from cdxmill.commands.count import report_failure
 from cdxmill.errors import UsageError
-from cdxmill.inputs.archives import archives_of
 from cdxmill.jobs.archive_job import ArchiveJob, ArchiveJobOptions
 from cdxmill.jobs.launcher.hadoop_directory import directory_of
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
@@ -67,8 +66,8 @@ class CountJob(ArchiveJob[CountJobOptions]):
         """The archives. Raises UsageError if the job does not say what it counts."""
         if not self.what and type(self).items is CountJob.items:
             raise UsageError(f"{type(self).__name__} has no method `items`; it says what the job counts")
-        archives = archives_of(self.options.args, self.own_options.archive_root)
-        self.total = len(archives)
+        archives = self.listed()
+        self.total = len(archives) + len(self.failures.inputs)
         return [{"archive": archive.to_fields()} for archive in archives]
 
     def run_mapper(self, step_num: int = 0) -> None:
@@ -103,7 +102,7 @@ class CountJob(ArchiveJob[CountJobOptions]):
         """Print what the mappers could not count."""
         output = directory_of(runner.get_output_dir(), runner)
         names = [name for name in output.names() if name.startswith(FAILURES)]
-        failures = Failures()
+        failures = self.failures
         with tempfile.TemporaryDirectory(prefix="cdxmill-") as directory:
             if names:
                 output.get(names, Path(directory))

@@ -112,8 +112,9 @@ def index(arguments: list[str]) -> int:
     )
     given = parse_options(SparkIndexOptions, "indexwarcs_cc_pyspark.py", about, arguments)
     existing, output = rule_of(given), plain_url(given.output_base_url)
-    names = cdx_names(archives_of([plain_url(given.input)], plain_url(given.input_base_url)), True)
     failures = Failures()
+    archives = archives_of([plain_url(given.input)], plain_url(given.input_base_url), failures)
+    names = cdx_names(archives, True)
     with make_engine(given) as engine:
         run = IndexRunner(engine, given.local_temp_dir)
         options = IndexOptions(existing=existing, quiet=given.quiet, run=run)

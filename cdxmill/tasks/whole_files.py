@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, OutageError, StoppedError
 from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.cdx_text import REBUILD
 from cdxmill.stages.lines.pick_splits import Reservoir, Sample, add_pieces
@@ -31,11 +31,16 @@ class Taker(Protocol):
 def whole_or_nothing(
     path: str, failures: list[Failure], *takers: Taker, consequence: str = ""
 ) -> Iterator[None]:
-    """If reading the file fails, list the failure with its consequence, and have the takers forget the file's lines."""
+    """If the file is corrupt or missing, list the failure with its consequence, and have the takers forget its lines.
+
+    If a machine is at fault, raises StoppedError: the task fails, so that the engine may try it on another one.
+    """
     for taker in takers:
         taker.begin()
     try:
         yield
+    except OutageError as error:
+        raise StoppedError(str(error)) from None
     except (InputError, ValueError) as error:
         for taker in takers:
             taker.undo()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 import socket
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import boto3  # type: ignore[import-untyped]
 import pytest
 
-from cdxmill.errors import InputError, UsageError
-from cdxmill.storage import hosts, patience
+from cdxmill.errors import InputError, OutageError, UsageError
+from cdxmill.storage import hosts, patience, s3
 from cdxmill.storage.location import locate
 from cdxmill.storage.s3 import open_ranges
 from cdxmill.version import HOME, __version__
@@ -111,8 +112,55 @@ def test_a_server_that_stays_in_trouble_is_given_up(
 def test_a_server_that_is_down_is_named(monkeypatch: pytest.MonkeyPatch, two_tries: None) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free.getsockname()[1]}")
-    assert error_of(URL) == "did not answer (no connection) after 2 tries; run it again"
+        place = f"http://127.0.0.1:{free.getsockname()[1]}"
+    monkeypatch.setenv("AWS_ENDPOINT_URL", place)
+    assert error_of(URL) == f"did not answer (no connection to {place}) after 2 tries; run it again"
+
+
+@pytest.mark.parametrize("seconds", [30, 150])
+def test_an_outage_is_waited_for_by_every_request(
+    seconds: int, bucket: Any, moto_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 33: a listing was given up after 28 seconds. The clock is that of the waits; none is waited for."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        dead = f"http://127.0.0.1:{free.getsockname()[1]}"
+    passed = 0.0
+
+    def sleep(wait: float) -> None:
+        nonlocal passed
+        passed += wait
+        if passed >= seconds:
+            monkeypatch.setenv("AWS_ENDPOINT_URL", moto_url)
+            s3._client.cache_clear()
+
+    clock = SimpleNamespace(sleep=sleep, monotonic=lambda: passed)
+    monkeypatch.setattr(patience, "time", clock)
+    monkeypatch.setattr("cdxmill.storage.patience.random.uniform", lambda low, high: high)
+    place = locate("s3://archives/crawl")
+    assert place.entries().keys() == {"a.warc.gz"}  # the server has answered: it gets five minutes
+
+    def outage() -> None:
+        nonlocal passed
+        passed = 0.0
+        monkeypatch.setenv("AWS_ENDPOINT_URL", dead)
+        s3._client.cache_clear()
+
+    outage()
+    if seconds > 60:
+        hosts.begin_run()
+        with pytest.raises(OutageError, match=r"no connection to http://127\.0\.0\.1:\d+\) after 8 tries"):
+            place.entries()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", moto_url)
+        s3._client.cache_clear()
+        hosts.begin_run()
+        assert place.entries()
+        outage()
+    assert place.entries().keys() == {"a.warc.gz"}
+    assert passed >= seconds
+    outage()
+    (place / "gone").remove()
+    assert passed >= seconds
 
 
 def test_a_bucket_that_is_down_costs_no_wait_per_object(

@@ -19,6 +19,8 @@ _NOISE = ("STDOUT: ", "Probable cause", "Job not successful!", "Streaming Comman
 _LISTING = "ls: "
 """After the job, mrjob looks for logs in directories that the user may not be allowed to list."""
 _CAUSE = re.compile(r"^(?:.*: )?([\w.$]+(?:Exception|Error): .*)$")
+_CALL = re.compile(r"Call From \S+ to (\S+) failed on (?:connection|socket timeout) exception: ([^;\n]*)")
+"""Who did not answer. The innermost cause does not say it."""
 _BETWEEN = re.compile(r":\d+\+\d+,")
 """Separates the files in Hadoop's list of a task's inputs: a range of bytes, then a comma."""
 _JAVA_STARTS = "Picked up JAVA_TOOL_OPTIONS"
@@ -159,6 +161,8 @@ def _reason(failure: LogInterpretation) -> str:
 def _cause_in(message: str) -> str:
     """Java's innermost cause in a message with a stack trace."""
     causes: list[str] = []
+    if called := _CALL.search(message):
+        return f"{called[1]}: {called[2]}"
     for line in message.split("\n"):
         match = _CAUSE.match(line)
         if match and not (causes and match[1].partition(": ")[2] in causes[-1]):
