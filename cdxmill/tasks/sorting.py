@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ from cdxmill.inputs.cdx_files import CdxSource, read_pieces, read_sorted
 from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.line_lists import convert_captures, split_lines
 from cdxmill.stages.lines.merge_lines import MOST_RUNS, fewer_runs
-from cdxmill.stages.lines.pick_splits import Reservoir, Sample, TextSampler, sampled
+from cdxmill.stages.lines.sample_lines import Reservoir, Sample, TextSampler, sampled
 from cdxmill.stages.lines.sort_lines import LineSorter, Run
 from cdxmill.storage.location import locate
 from cdxmill.storage.scratch import Scratch
@@ -92,7 +91,7 @@ def sort_group(task: SortTask) -> SortResult:
     """Sort and sample the lines of a group of files."""
     scratch = Scratch(task.scratch)
     sorter = LineSorter(scratch.create, f"sort-{task.number:05d}")
-    reservoir = Reservoir(task.sample_size, random.Random(task.seed), task.ceiling)
+    reservoir = Reservoir(task.sample_size, task.seed, task.ceiling)
     failures: list[Failure] = []
     for source in task.sources:
         with whole_or_nothing(source.path, failures, sorter, reservoir, consequence=NONE_IN_CLUSTER):

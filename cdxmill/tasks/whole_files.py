@@ -4,7 +4,6 @@ This module needs nothing but Python, so that it runs on any node of Hadoop."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
@@ -12,7 +11,7 @@ from typing import NamedTuple, Protocol
 from cdxmill.errors import InputError, OutageError, StoppedError
 from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.cdx_text import REBUILD
-from cdxmill.stages.lines.pick_splits import Reservoir, Sample, add_pieces
+from cdxmill.stages.lines.sample_lines import Reservoir, Sample, add_pieces
 
 NONE_IN_CLUSTER = "none of its lines are in the cluster"
 
@@ -70,7 +69,7 @@ def sample_texts(
     texts: Iterable[tuple[str, Iterator[bytes] | Iterator[bytes | bytearray]]], task: SampleTask
 ) -> GroupSample:
     """A uniform sample, of `task.size` lines, of all lines of the texts: the path of each file, and its pieces."""
-    reservoir = Reservoir(task.size, random.Random(task.seed), task.ceiling)
+    reservoir = Reservoir(task.size, task.seed, task.ceiling)
     failures: list[Failure] = []
     for path, pieces in texts:
         with whole_or_nothing(path, failures, reservoir):

@@ -40,7 +40,7 @@ from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WORK, WorkDirectory, fingerprint
 from cdxmill.stages.lines.cdx_text import name_of
-from cdxmill.stages.lines.pick_splits import Sample, merge_samples
+from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 from cdxmill.stages.lines.sort_lines import Run, cut_runs
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.tasks.sampling import (
@@ -332,7 +332,7 @@ def _sort_tasks(inventory: Inventory, scratch: Path, options: ZipnumOptions) -> 
             number=number,
             sources=group,
             scratch=scratch,
-            seed=f"{options.seed}:{number}",
+            seed=str(options.seed),
             sample_size=size,
             ceiling=ceiling,
             convert=options.convert,

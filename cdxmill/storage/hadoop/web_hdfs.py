@@ -102,7 +102,7 @@ class WebHdfs:
         except InputError as error:  # an unknown host may be one of two name nodes
             if len(self._addresses) > 1:
                 raise TryAgain(f"{error.reason}: {address}") from None
-            raise InputError(url, f"{error.reason}: {address}", _ADDRESS_HINT) from None
+            raise OutageError(url, f"{error.reason}: {address}", _ADDRESS_HINT) from None
         if answer.status >= 400:
             raise _refusal(url, answer, address)
         return answer
