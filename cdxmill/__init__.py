@@ -34,7 +34,15 @@ if TYPE_CHECKING:
     )
     from cdxmill.api.searches import Cluster, copy, get, lookup, lookup_many
     from cdxmill.api.urlkey import urlkey
-    from cdxmill.errors import AbsentError, CdxmillError, InputError, RefusedError, StoppedError, UsageError
+    from cdxmill.errors import (
+        AbsentError,
+        CdxmillError,
+        InputError,
+        OutageError,
+        RefusedError,
+        StoppedError,
+        UsageError,
+    )
     from cdxmill.messages import Step
     from cdxmill.running.failures import Failure
     from cdxmill.stages.pages.full_record import FullRecord
@@ -70,6 +78,7 @@ for _home, _names in {
         "AbsentError",
         "CdxmillError",
         "InputError",
+        "OutageError",
         "RefusedError",
         "StoppedError",
         "UsageError",
@@ -95,6 +104,7 @@ __all__ = [
     "FullRecord",
     "IndexResult",
     "InputError",
+    "OutageError",
     "PrefixIndex",
     "PrefixIndexResult",
     "RecompressResult",

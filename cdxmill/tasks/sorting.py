@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.drop_lines import LineRange, outside
 from cdxmill.stages.lines.line_lists import convert_captures, split_lines
 from cdxmill.stages.lines.merge_lines import MOST_RUNS, fewer_runs
-from cdxmill.stages.lines.pick_splits import Reservoir, Sample, TextSampler, sampled
+from cdxmill.stages.lines.sample_lines import Reservoir, Sample, TextSampler, sampled
 from cdxmill.stages.lines.sort_lines import LineSorter, Run
 from cdxmill.storage.location import locate
 from cdxmill.storage.scratch import Scratch
@@ -98,7 +97,7 @@ def sort_group(task: SortTask) -> SortResult:
     """Sort and sample the lines of a group of files."""
     scratch = Scratch(task.scratch)
     sorter = LineSorter(scratch.create, f"sort-{task.number:05d}")
-    reservoir = Reservoir(task.sample_size, random.Random(task.seed), task.ceiling)
+    reservoir = Reservoir(task.sample_size, task.seed, task.ceiling)
     failures: list[Failure] = []
     excluded = 0
     for source in task.sources:

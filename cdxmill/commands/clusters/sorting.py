@@ -9,7 +9,7 @@ from cdxmill.inputs.cdx_files import Inventory
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WorkDirectory
-from cdxmill.stages.lines.pick_splits import Sample, merge_samples
+from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 from cdxmill.stages.lines.sort_lines import Run
 from cdxmill.tasks.sampling import group_sources, guess_ceiling
 from cdxmill.tasks.sorting import SortResult, SortTask, share_of_runs, sort_group
@@ -52,7 +52,7 @@ def _sort_tasks(inventory: Inventory, scratch: Path, options: ZipnumOptions) -> 
             number=number,
             sources=group,
             scratch=scratch,
-            seed=f"{options.seed}:{number}",
+            seed=str(options.seed),
             sample_size=size,
             ceiling=ceiling,
             convert=options.convert,

@@ -42,7 +42,7 @@ from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WORK, WorkDirectory, fingerprint
 from cdxmill.stages.lines.cdx_text import name_of
 from cdxmill.stages.lines.drop_lines import LineRange
-from cdxmill.stages.lines.pick_splits import Sample
+from cdxmill.stages.lines.sample_lines import Sample
 from cdxmill.stages.lines.sort_lines import Run, cut_runs
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.tasks.sampling import (
@@ -77,6 +77,8 @@ class ZipnumOptions:
     """Makes the shards on another engine."""
     excluded: tuple[LineRange, ...] = ()
     """Lines that are skipped."""
+    is_far: bool = False
+    """Whether the tasks of that engine can outlive this process: they get a directory of their own."""
 
     @property
     def sample_size(self) -> int:
@@ -196,7 +198,7 @@ def build_cluster(
     by_size, options = not options.shards, with_shards(options, inventory)
     check_inputs(inventory, options)
     run = run_of(inventory, options)
-    with open_output(place, run, options.replace, failures, options.points) as output:
+    with open_output(place, run, options.replace, failures, options.points, options.is_far) as output:
         if output.finished is not None:
             return summary_of(output.finished)._replace(by_size=by_size)
         for text in two_archives(inventory.sources):
