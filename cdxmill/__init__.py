@@ -13,7 +13,7 @@ from cdxmill.version import __version__ as __version__
 if TYPE_CHECKING:
     from cdxmill.api.archives import captures, index, records
     from cdxmill.api.clusters import build, publish, sample, verify, zipnum
-    from cdxmill.api.contents import cat, count, recompress, reindex, scan, train_dictionary
+    from cdxmill.api.contents import cat, count, recompress, reindex, scan, train_dictionary, verify_archives
     from cdxmill.api.prefix_indexes import PrefixIndex, build_prefix_index
     from cdxmill.api.results import (
         CapturedRecord,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         ReindexResult,
         SampleResult,
         ScanResult,
+        VerifyArchivesResult,
         VerifyResult,
     )
     from cdxmill.api.searches import Cluster, copy, get, lookup, lookup_many
@@ -43,7 +44,7 @@ _HOMES: dict[str, str] = {}
 for _home, _names in {
     "api.archives": ("captures", "index", "records"),
     "api.clusters": ("build", "publish", "sample", "verify", "zipnum"),
-    "api.contents": ("cat", "count", "recompress", "reindex", "scan", "train_dictionary"),
+    "api.contents": ("cat", "count", "recompress", "reindex", "scan", "train_dictionary", "verify_archives"),
     "api.prefix_indexes": ("PrefixIndex", "build_prefix_index"),
     "api.results": (
         "CapturedRecord",
@@ -58,6 +59,7 @@ for _home, _names in {
         "ReindexResult",
         "SampleResult",
         "ScanResult",
+        "VerifyArchivesResult",
         "VerifyResult",
     ),
     "api.searches": ("Cluster", "copy", "get", "lookup", "lookup_many"),
@@ -100,6 +102,7 @@ __all__ = [
     "Step",
     "StoppedError",
     "UsageError",
+    "VerifyArchivesResult",
     "VerifyResult",
     "build",
     "build_prefix_index",
@@ -120,6 +123,7 @@ __all__ = [
     "train_dictionary",
     "urlkey",
     "verify",
+    "verify_archives",
     "zipnum",
 ]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import field
+from typing import Any
 
 from cdxmill.options.option import (
     REPLACE,
@@ -110,7 +111,7 @@ class Training(Running, ArchiveInputs):
         "Largest size of the dictionary, in KiB. It never gets larger than an eighth of the sample.",
         default=1024,
         min=1,
-        max=16384,
+        max=8192,
     )
     id: int | None = option(
         "--id N",
@@ -129,6 +130,20 @@ class Training(Running, ArchiveInputs):
     )
 
 
+MAX_WINDOW: Any = option(
+    "--max-window N",
+    "Read Zstandard frames that need a window of at most N MiB. Each process may need that much memory.",
+    default=128,
+    min=8,
+    max=2048,
+)
+ANY_DIGEST: Any = option(
+    "--any-digest",
+    "Accept records whose bytes do not have the digest in their header. They are counted, and are not failures.",
+    default=False,
+)
+
+
 class Recompressing(ArchiveInputs, Existing, Running):
     """The arguments of `recompress`."""
 
@@ -136,18 +151,20 @@ class Recompressing(ArchiveInputs, Existing, Running):
     to: str = option("--to FORMAT", "Format to write: zst or gz.", default="zst", choices=("zst", "gz"))
     dictionary: AnyPath | None = option(
         "--dictionary FILE",
-        "zstd dictionary, path or URL, from cdxmill train-dictionary. It becomes a part of each new archive.",
+        "zstd dictionary, path or URL, from cdxmill train-dictionary. It becomes a part of each new archive in which it"
+        " saves more bytes than it takes. Default: the one that the archive has.",
         Needs("to=zst"),
         default=None,
     )
-    level: int = option("--level", "Compression level. gz: 12 at most.", default=6, min=1, max=22)
-    max_window: int = option(
-        "--max-window N",
-        "Read Zstandard frames that need a window of at most N MiB. Each process may need that much memory.",
-        default=128,
-        min=8,
-        max=2048,
+    drop_dictionary: bool = option(
+        "--drop-dictionary",
+        "Do not keep the dictionary of a Zstandard archive.",
+        Needs("to=zst"),
+        Excludes("dictionary"),
+        default=False,
     )
+    level: int = option("--level", "Compression level. gz: 12 at most.", default=6, min=1, max=22)
+    max_window: int = MAX_WINDOW
     group: bool = option(
         "--group",
         "Compress the request, the response and the metadata of a capture together. The archive is smaller, but"
@@ -163,6 +180,16 @@ class Recompressing(ArchiveInputs, Existing, Running):
         "Write a table of the old and the new offsets beside each new archive, too, for cdxmill reindex.",
         default=False,
     )
+    any_digest: bool = ANY_DIGEST
+
+
+class Comparing(Running):
+    """The parameters of `verify_archives`."""
+
+    old: AnyPath = argument("OLD", "Archive or directory: path or URL.", kw_only=False)
+    new: AnyPath = argument("NEW", "Archive or directory that recompress wrote: path or URL.", kw_only=False)
+    any_digest: bool = ANY_DIGEST
+    max_window: int = MAX_WINDOW
 
 
 class Reindexing(Running):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 
-from cdxmill.commands.per_archive.recompress import RecompressOptions, RecompressSummary, recompress
+from cdxmill.commands.per_archive.recompress import RecompressSummary, recompress
+from cdxmill.commands.per_archive.recompress_one import RecompressOptions
 from cdxmill.commands.per_archive.reindex import ReindexSummary, reindex
 from cdxmill.commands.per_archive.task import OutputOptions, outputs_in
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.archives.zstd_dictionary import dictionary_id
+from cdxmill.formats.archives.zstd_dictionary import LARGEST_READ, dictionary_id
 from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.cdx_files import find_cdx_inputs
 from cdxmill.options.archives import Recompressing, Reindexing
@@ -16,6 +17,7 @@ from cdxmill.options.option import check_no_pipe, required_paths
 from cdxmill.outputs.existing import Rule, rule_of
 from cdxmill.outputs.names import below, check_inputs_stay, output_name, output_names, recompressed_name
 from cdxmill.outputs.offset_tables import find_tables, table_beside
+from cdxmill.outputs.proofs import proof_beside
 from cdxmill.outputs.record import without_outputs
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import locate
@@ -32,7 +34,10 @@ def recompress_asked(asked: Recompressing, failures: Failures) -> RecompressSumm
     if asked.dictionary is not None:
         new = outputs_in(locate(output), names).values()
         beside = (place.with_name(output_name(place.name)) for place in new)
-        check_inputs_stay([*new, *beside, *map(table_beside, new)], [locate(os.fspath(asked.dictionary))])
+        check_inputs_stay(
+            [*new, *beside, *map(table_beside, new), *map(proof_beside, new)],
+            [locate(os.fspath(asked.dictionary))],
+        )
     return recompress(names, output, options, failures)
 
 
@@ -43,10 +48,12 @@ def _recompress_options(asked: Recompressing) -> RecompressOptions:
         to=asked.to,
         level=asked.level,
         dictionary=b"" if asked.dictionary is None else _dictionary(os.fspath(asked.dictionary)),
+        keeps_dictionary=not asked.drop_dictionary,
         group=asked.group,
         max_window=asked.max_window << 20,
         index=asked.index,
         offsets=asked.offsets,
+        any_digest=asked.any_digest,
         processes=asked.processes,
         existing=rule_of(asked),
         quiet=asked.quiet,
@@ -57,6 +64,10 @@ def _dictionary(path: str) -> bytes:
     try:
         data = locate(path).read_bytes()
         dictionary_id(data)
+        if len(data) > LARGEST_READ:
+            raise ValueError(
+                f"is larger than {LARGEST_READ >> 20} MiB, and other programs cannot read such archives"
+            )
     except InputError as error:
         raise UsageError(f"--dictionary: {error}") from None
     except ValueError as error:

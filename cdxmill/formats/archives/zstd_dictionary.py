@@ -19,6 +19,8 @@ MIN_ID, MAX_ID = 32768, 2**31 - 1
 """Ids that a private dictionary may have."""
 MIN_SIZE, MAX_DICTIONARY = 256, 16 << 20
 """Bytes. zstd's trainer refuses less; readers refuse more, which bounds the memory for a wrong length."""
+LARGEST_READ = 8 << 20
+"""Bytes of the largest dictionary that every reader accepts. FastWARC 2.0.1 refuses larger ones, so cdxmill writes none."""
 MAX_WINDOW = 128 << 20
 """Bytes. The limit of the program zstd, too. The specification of WARC-Zstd asks readers for 8 MiB."""
 
@@ -122,6 +124,11 @@ class Inflater:
         self.dictionary_id = dictionary.dict_id() if dictionary is not None else 0
         self.whole = self.new()
         """The one for whole frames. Only one thread may use it."""
+
+    @property
+    def dictionary(self) -> bytes:
+        """The dictionary, b"" for none."""
+        return b"" if self._dictionary is None else self._dictionary.as_bytes()
 
     def new(self) -> zstandard.ZstdDecompressor:
         """Return one more decompressor."""

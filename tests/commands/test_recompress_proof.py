@@ -1,0 +1,221 @@
+"""`recompress` proves what it did: a proof beside each archive, digests checked; `verify OLD NEW` finds every changed byte."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cdxmill import recompress, verify_archives
+
+if TYPE_CHECKING:
+    from tests.conftest import RunCdxmill
+
+CHANGES = 500
+
+
+def record(kind: str, block: bytes, **fields: str) -> bytes:
+    names = {"type": kind, "date": "2024-01-02T03:04:05Z", "record-id": f"<urn:x:{kind}>", **fields}
+    lines = [f"WARC-{name.replace('_', '-')}: {value}" for name, value in names.items()]
+    head = "\r\n".join(["WARC/1.0", *lines, f"Content-Length: {len(block)}", "", ""])
+    return head.encode() + block + b"\r\n\r\n"
+
+
+def response(payload: bytes, of: bytes | None = None, algorithm: str = "sha1") -> bytes:
+    """A record whose digest is that of the bytes `of`."""
+    value = hashlib.new(algorithm, payload if of is None else of).hexdigest()
+    fields = {"target-uri": "http://a.b/", "payload-digest": f"{algorithm}:{value}"}
+    return record("response", b"HTTP/1.1 200 OK\r\nX: y\r\n\r\n" + payload, **fields)
+
+
+def members(*records: bytes) -> bytes:
+    return b"".join(map(gzip.compress, records))
+
+
+@pytest.fixture
+def iana(pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """`a.warc.gz`, and `out/a.warc.zst` that was made of it."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copyfile(pywb_warcs / "iana.warc.gz", "a.warc.gz")
+    assert recompress("a.warc.gz", output="out").failures == []
+    return tmp_path
+
+
+def proof() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path("out/a.warc.zst.proof.json").read_bytes())
+    return found
+
+
+def sums(data: bytes) -> dict[str, Any]:
+    return {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def test_the_proof_has_the_checksums_of_both_files_and_of_the_records(iana: Path) -> None:
+    old = Path("a.warc.gz").read_bytes()
+    found = proof()
+    assert found["old_file"] == sums(old)
+    assert found["new_file"] == sums(Path("out/a.warc.zst").read_bytes())
+    assert found["content"] == sums(gzip.decompress(old))
+    assert sum(found["records"].values()) == 343
+    assert found["records"]["response"] == 48
+    assert (found["skipped"], found["wrong_digests"], found["dictionary"]) == (0, 0, None)
+    assert found["digests"] == 48
+    assert (found["compression"]["format"], found["compression"]["level"]) == ("zst", 6)
+    assert found["tool"].startswith("cdxmill ")
+
+
+def test_an_archive_whose_proof_is_missing_or_of_another_one_is_written_again(iana: Path) -> None:
+    before = Path("out/a.warc.zst.proof.json").read_bytes()
+    assert recompress("a.warc.gz", output="out").kept == 1
+    for change in (
+        b"",
+        before.replace(b'"new_file": {\n  "size"', b'"new_file": {\n  "sha256": "0", "size"'),
+    ):
+        Path("out/a.warc.zst.proof.json").unlink()
+        if change:
+            Path("out/a.warc.zst.proof.json").write_bytes(before.replace(proof_sha(before), b"0" * 64))
+        assert recompress("a.warc.gz", output="out").written == 1
+        assert Path("out/a.warc.zst.proof.json").read_bytes() == before
+    assert recompress("a.warc.gz", output="out").kept == 1
+
+
+def proof_sha(data: bytes) -> bytes:
+    return str(json.loads(data)["new_file"]["sha256"]).encode()
+
+
+def test_a_file_of_the_user_with_the_name_of_a_proof_stays(iana: Path, run_cdxmill: RunCdxmill) -> None:
+    Path("out/a.warc.zst").unlink()
+    Path("out/a.warc.zst.proof.json").write_text("mine")
+    done = run_cdxmill("recompress", "-o", "out", "a.warc.gz", cwd=iana)
+    assert done.returncode == 2
+    assert b"is not a proof" in done.stderr
+    assert Path("out/a.warc.zst.proof.json").read_text() == "mine"
+
+
+@pytest.mark.parametrize("algorithm", ["sha1", "sha256", "md5"])
+def test_a_changed_payload_byte_is_a_failure(
+    algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    good, bad = response(b"good" * 99, algorithm=algorithm), response(b"bad" * 99, b"was" * 99, algorithm)
+    Path("a.warc.gz").write_bytes(members(good, bad, good))
+    done = recompress("a.warc.gz", output="out")
+    (failure,) = done.failures
+    assert failure.offset == len(members(good))
+    assert failure.reason.startswith(f"WARC-Payload-Digest is {algorithm}:")
+    assert done.records == 3, "the record is written as it is"
+    assert (proof()["digests"], proof()["wrong_digests"]) == (3, 1)
+    accepted = recompress("a.warc.gz", output="known", any_digest=True)
+    assert accepted.failures == []
+    (found,) = verify_archives("a.warc.gz", "out/a.warc.zst").failures
+    assert found.offset == failure.offset
+    assert verify_archives("a.warc.gz", "out/a.warc.zst", any_digest=True).failures == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        record("response", b"HTTP/1.1 200 OK\r\n\r\nx", **{"block-digest": "sha1:" + "A" * 32}),
+        record("resource", b"text", **{"payload-digest": "sha256:" + "0" * 64}),
+        record("resource", bytes(9 << 20), **{"block-digest": "md5:" + "0" * 32}),
+    ],
+    ids=["block", "no HTTP head", "large"],
+)
+def test_all_digests_are_checked(wrong: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.warc.gz").write_bytes(gzip.compress(wrong, 1))
+    (failure,) = recompress("a.warc.gz", output="out").failures
+    assert "-Digest is " in failure.reason
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        response(b"4\r\nWiki\r\n0\r\n\r\n", b"Wiki"),
+        response(gzip.compress(b"page"), b"page").replace(b"X: y", b"Content-Encoding: gzip").replace(b": 46", b": 64"),
+        record("revisit", b"HTTP/1.1 200 OK\r\n\r\n", **{"payload-digest": "sha1:" + "A" * 32}),
+        record("response", b"HTTP/1.1 200 OK\r\n\r\nx", **{"payload-digest": "sha1:" + "A" * 32, "truncated": "length"}),
+        record("resource", b"text", **{"payload-digest": "crc:" + "A" * 32}),
+    ],
+    ids=["chunked", "gzip", "revisit", "truncated", "unknown algorithm"],
+)  # fmt: skip
+def test_digests_of_other_bytes_are_no_failures(
+    right: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    block = right.partition(b"\r\n\r\n")[2][:-4]
+    right = right.replace(
+        right.partition(b"Content-Length: ")[2].partition(b"\r")[0], str(len(block)).encode(), 1
+    )
+    Path("a.warc.gz").write_bytes(gzip.compress(right))
+    assert recompress("a.warc.gz", output="out").failures == []
+
+
+def test_verify_says_that_all_records_are_equal(iana: Path, run_cdxmill: RunCdxmill) -> None:
+    done = run_cdxmill("verify", "a.warc.gz", "out/a.warc.zst", cwd=iana)
+    assert done.returncode == 0
+    assert b"343 equal records in 1 pair" in done.stderr
+    assert b"every byte was checked" in done.stderr
+    recompress("out/a.warc.zst", output="back", to="gz")
+    assert verify_archives("a.warc.gz", "back/a.warc.gz").failures == [], (
+        "members are others, records are not"
+    )
+
+
+def test_every_changed_byte_of_either_file_is_found(iana: Path, run_cdxmill: RunCdxmill) -> None:
+    """Also in bytes that belong to no record, such as the time in a gzip header: the proof has the checksums."""
+    shutil.copyfile(iana / "a.warc.gz", "whole.warc.gz")
+    short = members(*(response(b"page %d " % n * n) for n in range(1, 9)))
+    Path("a.warc.gz").write_bytes(short)
+    recompress("a.warc.gz", output="out", replace=True)
+    rng = random.Random(34)
+    files = [Path("a.warc.gz"), Path("out/a.warc.zst")]
+    for _ in range(CHANGES):
+        path = rng.choice(files)
+        sound = path.read_bytes()
+        data = bytearray(sound)
+        data[rng.randrange(len(data))] ^= rng.randrange(1, 256)
+        path.write_bytes(data)
+        assert verify_archives("a.warc.gz", "out/a.warc.zst", processes=1).failures
+        path.write_bytes(sound)
+    assert verify_archives("a.warc.gz", "out/a.warc.zst").failures == []
+
+
+def test_verify_names_the_records_that_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    one, two, three, other = (record("resource", name.encode()) for name in ("one", "two", "three", "other"))
+    Path("old.warc").write_bytes(one + two + three)
+    for new, reasons in (
+        ([one, two, three], []),
+        ([one, three], ["lacks record 2 of old.warc"]),
+        ([one, other, three], ["record 2 is not the same as record 2 of old.warc"]),
+        ([one, two, other, three], ["record 3 is not in old.warc"]),
+        ([], ["is empty"]),
+    ):  # fmt: skip
+        Path("new.warc.gz").write_bytes(members(*new))
+        found = verify_archives("old.warc", "new.warc.gz").failures
+        assert all(reason in failure.reason for reason, failure in zip(reasons, found, strict=False))
+        assert bool(found) == bool(reasons)
+
+
+def test_directories_are_compared_by_the_names_that_recompress_gives(
+    iana: Path, run_cdxmill: RunCdxmill
+) -> None:
+    Path("in/x").mkdir(parents=True)
+    for name in ("a.warc.gz", "a.warc", "x/b.warc.gz"):
+        data = Path("a.warc.gz").read_bytes()
+        Path("in", name).write_bytes(gzip.decompress(data) if name == "a.warc" else data)
+    recompress("in", output="new")
+    done = run_cdxmill("verify", "in", "new", cwd=iana)
+    assert (done.returncode, b"in 3 pairs" in done.stderr) == (0, True), done.stderr
+    Path("new/x/b.warc.zst").rename("new/c.warc.zst")
+    done = run_cdxmill("verify", "in", "new", cwd=iana)
+    assert done.returncode == 1
+    assert b"in/x/b.warc.gz: has no new archive" in done.stderr
+    assert b"new/c.warc.zst: is of no old archive" in done.stderr
