@@ -147,7 +147,18 @@ ANY_DIGEST: Any = option(
 class Recompressing(ArchiveInputs, Existing, Running):
     """The arguments of `recompress`."""
 
-    output: AnyPath = option("--output -o DIR", "Directory, s3 or hdfs URL for the new archives.")
+    output: AnyPath | None = option(
+        "--output -o DIR",
+        "Directory, s3 or hdfs URL for the new archives. Needed without --estimate.",
+        default=None,
+    )
+    estimate: bool = option(
+        "--estimate",
+        "Write nothing. Print the size that the new archives would have, by kind of content, and the time it would take.",
+        Excludes("output", "index", "offsets", "group", "update", "replace"),
+        default=False,
+        init=False,
+    )
     to: str = option("--to FORMAT", "Format to write: zst or gz.", default="zst", choices=("zst", "gz"))
     dictionary: AnyPath | None = option(
         "--dictionary FILE",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from cdxmill.commands.per_archive.estimate import Estimate, estimate
 from cdxmill.commands.per_archive.recompress import RecompressSummary, recompress
 from cdxmill.commands.per_archive.recompress_one import RecompressOptions
 from cdxmill.commands.per_archive.reindex import ReindexSummary, reindex
@@ -27,6 +28,8 @@ _HIGHEST_LEVELS = {"zst": 22, "gz": 12}
 
 def recompress_asked(asked: Recompressing, failures: Failures) -> RecompressSummary:
     """Write archives again. Raises UsageError, StoppedError."""
+    if asked.output is None:
+        raise UsageError("missing --output DIR; or use --estimate, which writes nothing")
     check_no_pipe(asked.inputs, "an archive from a pipe has no name for its output; give a file")
     options, output, to = _recompress_options(asked), os.fspath(asked.output), asked.to
     archives = without_outputs(find_archives(asked, failures), output, failures.note)
@@ -39,6 +42,12 @@ def recompress_asked(asked: Recompressing, failures: Failures) -> RecompressSumm
             [locate(os.fspath(asked.dictionary))],
         )
     return recompress(names, output, options, failures)
+
+
+def estimate_asked(asked: Recompressing, failures: Failures) -> Estimate:
+    """Estimate what `recompress` would do. Raises UsageError."""
+    check_no_pipe(asked.inputs, "an archive from a pipe cannot be read twice; give a file")
+    return estimate(find_archives(asked, failures), _recompress_options(asked), failures)
 
 
 def _recompress_options(asked: Recompressing) -> RecompressOptions:

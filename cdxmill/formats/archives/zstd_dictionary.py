@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import zstandard
 
@@ -67,29 +66,6 @@ def dictionary_id(data: bytes) -> int:
     except zstandard.ZstdError:
         raise ValueError("is a corrupt zstd dictionary") from None
     return int.from_bytes(data[4:8], "little")
-
-
-class Savings(NamedTuple):
-    """The bytes of records, and of their gzip members (zlib, level 6) and frames without and with a dictionary."""
-
-    plain: int
-    gzip: int
-    without: int
-    compressed: int
-
-
-def savings(records: Sequence[bytes], dictionary: bytes, level: int) -> Savings:
-    """What a dictionary saves on `records`, each as a member or frame of its own."""
-    held = zstandard.ZstdCompressionDict(dictionary)
-    held.precompute_compress(level)
-    without = zstandard.ZstdCompressor(level, write_checksum=True)
-    packer = zstandard.ZstdCompressor(level, dict_data=held, write_checksum=True)
-    return Savings(
-        sum(map(len, records)),
-        sum(len(zlib.compress(record, 6, 31)) for record in records),
-        sum(len(without.compress(record)) for record in records),
-        sum(len(packer.compress(record)) for record in records),
-    )
 
 
 def dictionary_frame(dictionary: bytes) -> bytes:

@@ -167,6 +167,13 @@ def _differs() -> StoppedError:
     )
 
 
+def packed_size(content: Content, packer: Packer) -> int:
+    """The length of a content's member or frame."""
+    if content.data is None:
+        return packer.pack_large(content, len)
+    return len(packer.pack(content.data))
+
+
 def choose_packer(
     contents: Iterator[Content | Damage], packer: Packer, plain: Packer, size: int
 ) -> tuple[Packer, Iterator[Content | Damage]]:
