@@ -152,7 +152,7 @@ class VerifyArchivesResult:
     """What `verify_archives` compared: `pairs` of archives with `records` that both have, of `content` bytes in all.
 
     `old` and `new` are the bytes of the files. `proven` pairs have a proof, so every byte was checked. `different` records are in one
-    archive only, and `wrong_digests` of `digests` are not those of their records. The archives are equal if `failures` is empty.
+    archive only, `carried` damaged parts in both, and `wrong_digests` of `digests` are not those of their records. The archives are equal if `failures` is empty.
     """
 
     pairs: int
@@ -164,6 +164,7 @@ class VerifyArchivesResult:
     digests: int
     wrong_digests: int
     different: int
+    carried: int
     failures: list[Failure]
 
 

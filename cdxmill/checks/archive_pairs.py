@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +15,8 @@ from cdxmill.inputs.named import Input
 from cdxmill.outputs.proofs import proof_beside, read_proof
 from cdxmill.running.failures import Failure
 from cdxmill.running.processes import counted
+from cdxmill.stages.captures.index_archive import Findings
+from cdxmill.stages.records.carry_damage import DamagedPart, has_part, part_in
 from cdxmill.stages.records.check_digests import SeenDigests
 from cdxmill.stages.records.compare_contents import OtherRecords, RecordSum, differences, parts_of
 from cdxmill.stages.records.read_contents import Content, read_contents
@@ -39,7 +42,7 @@ class PairTask(NamedTuple):
 class ComparedPair(NamedTuple):
     """What two archives have in common: records, and their bytes; the sizes of both, and whether there is a proof.
 
-    `different` counts records that only one has. `wrong_digests` of `digests` are not those of their records.
+    `different` counts records that only one has, `carried` damaged parts that the new one has as they were. `wrong_digests` of `digests` are not those of their records.
     """
 
     records: int
@@ -50,6 +53,7 @@ class ComparedPair(NamedTuple):
     digests: int
     wrong_digests: int
     different: int
+    carried: int
     findings: list[Failure]
 
 
@@ -62,12 +66,19 @@ class _Side:
         self._task = task
         self.digests = self.wrong_digests = self.found = 0
         self.findings: list[Failure] = []
+        self.carried: list[DamagedPart] = []
+        self._damage = Findings()
 
-    def parts(self) -> Iterator[RecordSum]:
-        """The records. What is damaged, and wrong digests, are findings."""
+    def parts(self, old: _Side | None = None) -> Iterator[RecordSum]:
+        """The records. What is damaged, and wrong digests, are findings.
+
+        Those that have damaged parts of the `old` archive are compared with these, and are not returned.
+        """
         chunk = CHUNK if self._archive.location.is_remote else LOCAL_CHUNK
         scratch = Scratch(self._task.scratch / ("new" if self._archive is self._task.new else "old"))
         contents = read_contents(self.reads, scratch, chunk, self._task.max_window)
+        if old is not None:
+            contents = self._without_carried(contents, old)
         return parts_of(contents, self._damaged, self._seen)
 
     def add(self, offset: int | None, reason: str, hint: str = "") -> None:
@@ -76,12 +87,30 @@ class _Side:
         if self.found <= MOST_FAULTS:
             self.findings.append(Failure(self._archive.label, offset, reason, hint))
 
+    def _without_carried(
+        self, contents: Iterable[Content | Damage], old: _Side
+    ) -> Iterator[Content | Damage]:
+        for item in contents:
+            part = None if isinstance(item, Damage) else part_in(item)
+            if part is None or isinstance(item, Damage) or not has_part(item, part, old.reads):
+                yield item
+            else:
+                self.carried.append(part)
+
     def sum(self) -> Sum:
         """The size and the SHA-256 of the file. Its rest is read."""
         return Sum(sha256=self.reads.sha256(), size=self.reads.size)
 
     def _damaged(self, damage: Damage) -> None:
-        self.add(damage.offset, damage.reason, damage.hint)
+        self._damage.add(damage)
+
+    def report_damage(self, carried: Sequence[DamagedPart]) -> None:
+        """Add damage to the findings, but not that of parts which were carried over."""
+        starts = [part.offset for part in carried]  # in order
+        for damage in self._damage.damage:
+            number = bisect_right(starts, damage.offset) - 1
+            if number < 0 or damage.offset >= starts[number] + carried[number].length:
+                self.add(damage.offset, damage.reason, damage.hint)
 
     def _seen(self, content: Content, seen: SeenDigests) -> None:
         self.digests += seen.checked
@@ -105,20 +134,22 @@ def compare_pair(task: PairTask) -> ComparedPair:
         return _compare(task)
     except InputError as error:
         found = Failure(error.path, None, error.reason, error.hint)
-        return ComparedPair(0, 0, 0, 0, False, 0, 0, 0, [found])
+        return ComparedPair(0, 0, 0, 0, False, 0, 0, 0, 0, [found])
 
 
 def _compare(task: PairTask) -> ComparedPair:
     records = content = different = 0
     with ExitStack() as stack:
         old, new = _Side(task, task.old, stack), _Side(task, task.new, stack)
-        for item in differences(old.parts(), new.parts()):
+        for item in differences(old.parts(), new.parts(old)):
             if isinstance(item, OtherRecords):
                 different += max(len(item.old), len(item.new))
                 _report(item, task, new)
             else:
                 records += 1
                 content += item
+        for side in (old, new):
+            side.report_damage(new.carried if side is old else ())
         sums = old.sum(), new.sum()
         proof = read_proof(proof_beside(task.new.location))
         is_proven = proof is not None and proof.old_name == task.old.filename
@@ -133,6 +164,7 @@ def _compare(task: PairTask) -> ComparedPair:
         digests=old.digests,
         wrong_digests=old.wrong_digests,
         different=different,
+        carried=len(new.carried),
         findings=[*old.finish(), *new.finish()],
     )
 

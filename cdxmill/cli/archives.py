@@ -119,7 +119,7 @@ def recompress(arguments: Recompressing, failures: Failures) -> str:
 
     Examples:
         cdxmill recompress --estimate warcs/
-        cdxmill recompress -o zst warcs/
+        cdxmill recompress -o zst warcs/ && cdxmill verify warcs/ zst/
         cdxmill recompress --to gz -o gz zst/
         cdxmill recompress -o moved --offsets warcs/
     """

@@ -174,13 +174,12 @@ def verify(arguments: Verifying, failures: Failures) -> str:
     blocks may not be: nothing proves that the cluster is complete. Errors are reported on stderr, one per
     line. With --against CDX the cluster must contain exactly the lines of these files.
 
-    With two archives, or two directories of them, OLD and NEW, cdxmill reads both and compares them record by record, as
-    they were before and after recompress. The digests in the records are checked. If the proof that recompress
-    wrote is beside NEW, both files must also have the SHA-256 that it names.
+    NEW is an archive that recompress made of CLUSTER, which is then an archive, too; or both are directories of them.
+    cdxmill reads both and compares them record by record, and checks the digests in the records. If the proof that
+    recompress wrote is beside the new archive, both files must also have the SHA-256 that it names.
 
     Examples:
         cdxmill verify cluster
-        cdxmill verify warcs/ zst/
         cdxmill verify cluster --against cdx/
     """
     from cdxmill.commands.clusters.verify import verify as verify_cluster

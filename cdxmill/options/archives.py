@@ -86,6 +86,12 @@ class Recording(Options):
     keep_www: bool = option(
         "--keep-www", "Keep www. in keys. pywb, OpenWayback and lookup expect keys without it.", default=False
     )
+    check_digests: bool = option(
+        "--check-digests",
+        "Check the digests in record headers (WARC-Block-Digest, WARC-Payload-Digest). A record with a wrong one is"
+        " reported, and gets no line.",
+        default=False,
+    )
 
 
 class LineOptions(Recording, NamedInputs, Running):
@@ -192,6 +198,12 @@ class Recompressing(ArchiveInputs, Existing, Running):
         default=False,
     )
     any_digest: bool = ANY_DIGEST
+    keep_damaged: bool = option(
+        "--keep-damaged",
+        "Carry damaged parts over as they are, each as the block of a record that gets no index line. So the new archive"
+        " lacks nothing of the old one.",
+        default=False,
+    )
 
 
 class Comparing(Running):

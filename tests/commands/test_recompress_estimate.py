@@ -70,7 +70,9 @@ def test_the_estimate_is_what_recompress_does(
     how = re.search(r"\(([0-9.]+) % (smaller|larger)\); about [0-9,]+ s of CPU time", last)
     assert how is not None, last
     promised = float(how[1]) * (1 if how[2] == "smaller" else -1)
-    found = recompress(tmp_path, output=tmp_path / "z", dictionary=trained / dictionary if dictionary else None)
+    found = recompress(
+        tmp_path, output=tmp_path / "z", dictionary=trained / dictionary if dictionary else None
+    )
     achieved = 100 * (1 - found.after / found.before)
     assert abs(promised - achieved) < 0.5, "all records were tried"
     assert rows[0].split() == ["kind", "of", "content", "records", "before", "after"]

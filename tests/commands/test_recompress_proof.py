@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cdxmill import recompress, verify_archives
+from cdxmill import index, recompress, verify_archives
 
 if TYPE_CHECKING:
     from tests.conftest import RunCdxmill
@@ -219,3 +219,30 @@ def test_directories_are_compared_by_the_names_that_recompress_gives(
     assert done.returncode == 1
     assert b"in/x/b.warc.gz: has no new archive" in done.stderr
     assert b"new/c.warc.zst: is of no old archive" in done.stderr
+
+
+@pytest.mark.parametrize("form", ["gz", "zst", "plain"])
+def test_index_checks_digests_if_it_is_asked_to(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records of every size, type and compression. The line of a record with a wrong digest would look good."""
+    monkeypatch.chdir(tmp_path)
+    other = {"target-uri": "http://c.d/", "block-digest": "sha1:" + "A" * 32}
+    records = [
+        response(b"good"),
+        response(b"bad", b"was"),
+        record("request", b"GET / HTTP/1.1\r\n\r\n", **other),
+        record("resource", random.Random(1).randbytes(20 << 20), **other),
+        record("metadata", b"x", **{"concurrent-to": "<urn:x:response>", **other}),
+        response(b"good"),
+    ]
+    Path("a.warc").write_bytes(b"".join(records))
+    if form != "plain":
+        recompress("a.warc", output=".", to=form, any_digest=True)
+    name = "a.warc" if form == "plain" else f"a.warc.{form}"
+    assert index(name, output="unchecked").failures == []
+    for line_format in ("cdxj", "cdx11"):
+        done = index(name, output=line_format, line_format=line_format, check_digests=True)
+        assert [failure.reason.split(" is ")[0] for failure in done.failures] == ["WARC-Payload-Digest", *["WARC-Block-Digest"] * 3]  # fmt: skip
+        assert done.captures == 2
+    assert Path("cdxj/failures.tsv").read_text().count("-Digest is ") == 4

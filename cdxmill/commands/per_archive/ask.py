@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from cdxmill.commands.per_archive.estimate import Estimate, estimate
+from cdxmill.commands.per_archive.estimate import NewSizes, estimate
 from cdxmill.commands.per_archive.recompress import RecompressSummary, recompress
 from cdxmill.commands.per_archive.recompress_one import RecompressOptions
 from cdxmill.commands.per_archive.reindex import ReindexSummary, reindex
@@ -44,8 +44,8 @@ def recompress_asked(asked: Recompressing, failures: Failures) -> RecompressSumm
     return recompress(names, output, options, failures)
 
 
-def estimate_asked(asked: Recompressing, failures: Failures) -> Estimate:
-    """Estimate what `recompress` would do. Raises UsageError."""
+def estimate_asked(asked: Recompressing, failures: Failures) -> NewSizes:
+    """NewSizes what `recompress` would do. Raises UsageError."""
     check_no_pipe(asked.inputs, "an archive from a pipe cannot be read twice; give a file")
     return estimate(find_archives(asked, failures), _recompress_options(asked), failures)
 
@@ -63,6 +63,7 @@ def _recompress_options(asked: Recompressing) -> RecompressOptions:
         index=asked.index,
         offsets=asked.offsets,
         any_digest=asked.any_digest,
+        keep_damaged=asked.keep_damaged,
         processes=asked.processes,
         existing=rule_of(asked),
         quiet=asked.quiet,

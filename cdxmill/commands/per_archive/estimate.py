@@ -155,7 +155,7 @@ class EstimatedKind(NamedTuple):
     after: int
 
 
-class Estimate(NamedTuple):
+class NewSizes(NamedTuple):
     """What `recompress` would do with all archives, of which `read` were read. `after` includes the dictionaries."""
 
     archives: int
@@ -200,8 +200,8 @@ def _saved(before: int, after: int) -> str:
     return f"{abs(change):.1f} % {'larger' if change > 0 else 'smaller'}"
 
 
-def estimate(archives: Sequence[Input], options: RecompressOptions, failures: Failures) -> Estimate:
-    """Estimate what `recompress` would do with archives. Damage is reported. Raises UsageError if there are none."""
+def estimate(archives: Sequence[Input], options: RecompressOptions, failures: Failures) -> NewSizes:
+    """NewSizes what `recompress` would do with archives. Damage is reported. Raises UsageError if there are none."""
     check_archives(archives)
     for archive in archives:
         archive.location.require()
@@ -238,7 +238,7 @@ def _choose(sizes: Sequence[int]) -> list[int]:
     return sorted(chosen)
 
 
-def _combined(results: Sequence[TriedArchive], sizes: Sequence[int], processes: int) -> Estimate:
+def _combined(results: Sequence[TriedArchive], sizes: Sequence[int], processes: int) -> NewSizes:
     kinds: dict[str, KindSums] = defaultdict(KindSums)
     for result in results:
         for kind, found in result.kinds.items():
@@ -254,7 +254,7 @@ def _combined(results: Sequence[TriedArchive], sizes: Sequence[int], processes: 
         dictionaries += has_dictionary
         for kind, found in result.kinds.items():
             after[kind] += found.old * ratios[kind][has_dictionary]
-    return Estimate(
+    return NewSizes(
         archives=len(sizes),
         read=len(results),
         records=round(factor * sum(one.records for one in kinds.values())),

@@ -92,7 +92,7 @@ def recompress(
                 report(task.archive, result.failures, failures)
                 note(task.output, result.notes, failures)
                 results.append(result._replace(failures=[], notes=[]))
-    for text in _notes(results, options):
+    for text in () if options.quiet else _notes(results, options):
         failures.note(text)
     return _summary(results, len(names) - len(outputs), options)
 

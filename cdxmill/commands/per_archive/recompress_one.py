@@ -28,6 +28,7 @@ from cdxmill.stages.captures.make_captures import make_captures
 from cdxmill.stages.lines.line_lists import write_gzip_lines
 from cdxmill.stages.lines.merge_lines import sorted_lists
 from cdxmill.stages.lines.sort_lines import LineSorter
+from cdxmill.stages.records.carry_damage import with_damage
 from cdxmill.stages.records.pack_contents import (
     GzipPacker,
     Packed,
@@ -68,11 +69,13 @@ class RecompressOptions(OutputOptions):
     index: bool = False
     offsets: bool = False
     any_digest: bool = False
+    keep_damaged: bool = False
 
     def settings(self) -> ArchiveSettings:
         """The options that decide how an archive looks."""
         head = packer_of(self.to, self.level, self.dictionary).head
-        return ArchiveSettings(head, (self.to, self.level, self.group, self.keeps_dictionary))
+        others = self.to, self.level, self.group, self.keeps_dictionary, self.keep_damaged
+        return ArchiveSettings(head, others)
 
 
 @dataclass(frozen=True)
@@ -180,7 +183,7 @@ class _Copy:
         self._findings, self.indexed, self.records = Findings(), Findings(), 0
         self._sorter = LineSorter(self._scratch.create, "lines")
         self._ledger = Ledger(self._wrong_digest)
-        self._old, self._skipped = Sum(0, ""), 0
+        self._old, self._damaged = Sum(0, ""), 0
         self._dictionary = b""
         self._lacks_dictionary = False
 
@@ -208,14 +211,16 @@ class _Copy:
         with task.open_archive() as read_now:
             read_at = SummedReads(read_now)
             contents = read_contents(read_at, self._scratch, task.chunk, options.max_window)
+            if options.keep_damaged:
+                contents = with_damage(contents, read_now, task.archive.filename, task.archive.location.size)
             contents = self._ledger.watch(contents)
             if options.group:
                 contents = group_contents(contents)
             packer, contents = self._packer(read_at, contents)
             for item in write_contents(contents, packer, file.write):
                 if isinstance(item, Damage):
-                    self._findings.add(item)
-                    self._skipped += 1
+                    self._damaged += 1
+                    self._findings.add(_carried(item) if options.keep_damaged else item)
                 else:
                     self.records += item.content.records
                     add(item)
@@ -273,8 +278,8 @@ class _Copy:
             },
             dictionary=_dictionary_fields(self._dictionary),
             records=dict(sorted(ledger.kinds.items())),
-            skipped=self._skipped,
-            carried=0,
+            skipped=0 if options.keep_damaged else self._damaged,
+            carried=self._damaged if options.keep_damaged else 0,
             digests=ledger.digests,
             wrong_digests=ledger.wrong_digests,
             warc_filename=ledger.file_name if self._has_other_name() else None,
@@ -309,6 +314,10 @@ class _Copy:
             lacks_dictionary=self._lacks_dictionary,
             other_name=self._has_other_name(),
         )
+
+
+def _carried(damage: Damage) -> Damage:
+    return damage._replace(reason=f"{damage.reason}; carried over as it is")
 
 
 def _dictionary_fields(dictionary: bytes) -> dict[str, Any] | None:

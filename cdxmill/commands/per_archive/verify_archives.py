@@ -23,7 +23,7 @@ from cdxmill.storage.scratch import temporary_directory
 class VerifiedArchives(NamedTuple):
     """What was compared: pairs of archives, records that both of a pair have, and the bytes of these and of the files.
 
-    `proven` pairs have a proof. `different` records are in one archive only. `wrong_digests` of `digests` are not those of their records.
+    `proven` pairs have a proof. `different` records are in one archive only, `carried` damaged parts in both. `wrong_digests` of `digests` are not those of their records.
     """
 
     pairs: int
@@ -35,6 +35,7 @@ class VerifiedArchives(NamedTuple):
     digests: int
     wrong_digests: int
     different: int
+    carried: int
     faults: int
 
     def __str__(self) -> str:
@@ -44,6 +45,8 @@ class VerifiedArchives(NamedTuple):
         what += f", {count(self.digests, 'digest')} checked"
         if self.wrong_digests:
             what += f", {self.wrong_digests} of them wrong"
+        if self.carried:
+            what += f", {count(self.carried, 'damaged part')} carried over"
         if self.proven < self.pairs:
             what += (
                 f"; {self.pairs - self.proven} without a proof, so bytes outside of records were not checked"
@@ -118,5 +121,6 @@ def _summary(compared: Sequence[ComparedPair], failures: Failures) -> VerifiedAr
         digests=total("digests"),
         wrong_digests=total("wrong_digests"),
         different=total("different"),
+        carried=total("carried"),
         faults=failures.count,
     )

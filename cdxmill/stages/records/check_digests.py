@@ -9,14 +9,16 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from cdxmill.capture import Headers
+from cdxmill.capture import CrawlNotes, Damage, Headers, Outcome, Record
 from cdxmill.formats.archives.http_head import parse_http_head
 from cdxmill.formats.archives.warc_header import MAX_HEADER, HeaderError, parse_warc_header
 from cdxmill.stages.records.decode_payload import PayloadError, dechunk, decode_payload
-from cdxmill.stages.records.read_contents import Content
+from cdxmill.stages.records.read_contents import Content, contents_between
 from cdxmill.stages.records.record_parts import BLOCK_HEAD, payload_start
+from cdxmill.stages.records.take_record import ReadCommon
+from cdxmill.stages.window import ReadAt
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -27,6 +29,9 @@ _HEAD = MAX_HEADER + BLOCK_HEAD
 """Bytes that contain the header and the HTTP head of every record that has them."""
 _BLOCK, _PAYLOAD = b"warc-block-digest", b"warc-payload-digest"
 _ARC, _WARC = "arc", b"WARC/"
+_HINT = "compare it with another copy; index without --check-digests if the crawler wrote wrong digests"
+
+Common = TypeVar("Common")
 
 
 class Claim(NamedTuple):
@@ -255,3 +260,37 @@ def watched(
         done(check.seen(content.stream))
 
     return content._replace(stream=pieces)
+
+
+class DigestChecks(Generic[Common]):
+    """Checks the records that `read_records` reads of an archive. One that does not have its digest becomes Damage.
+
+    `inner` reads common records. Give `read_common` to `read_records`, and its result to `checked`. A content that is not
+    read as a whole is read once more.
+    """
+
+    def __init__(self, read_at: ReadAt, chunk: int, inner: ReadCommon[Common] | None) -> None:
+        self._contents, self._inner = contents_between(read_at, chunk), inner
+        self._checked = -1
+
+    def read_common(
+        self, data: bytearray | bytes, offset: int, length: int
+    ) -> Common | CrawlNotes | Damage | Outcome:
+        """Check a content, and then read it."""
+        seen = seen_in(Content(offset, length, len(data), data))
+        if seen.wrong:
+            return Damage(offset, seen.wrong, _HINT)
+        self._checked = offset
+        return Outcome.NOT_COMMON if self._inner is None else self._inner(data, offset, length)
+
+    def checked(
+        self, items: Iterable[Record | Common | CrawlNotes | Damage]
+    ) -> Iterator[Record | Common | CrawlNotes | Damage]:
+        """The items, of which the last ones are checked that were not given to `read_common`."""
+        for item in items:
+            if isinstance(item, Record) and item.offset != self._checked:
+                found = map(seen_in, self._contents(item.offset, item.offset + item.length))
+                if wrong := next((seen.wrong for seen in found), ""):
+                    yield Damage(item.offset, wrong, _HINT)
+                    continue
+            yield item

@@ -204,7 +204,7 @@ def choose_packer(
 
 
 def _pays(saved: int, read: int, size: int, packer: Packer) -> bool:
-    """Whether a packer saves more than its head takes, if it goes on as in the first `read` bytes of an archive."""
+    """Whether a packer saves more than its head takes, if it saves as much everywhere as in the first `read` bytes."""
     return saved * size > len(packer.head) * read
 
 

@@ -83,6 +83,19 @@ def read_contents(
     return _contents(items, _Bytes(window, _units_of(window, max_window)), scratch)
 
 
+def contents_between(read_at: ReadAt, chunk: int) -> Callable[[int, int], Iterator[Content]]:
+    """A function that gives the content between two offsets of an archive; none if it is empty."""
+    window = Window(read_at, chunk)
+    archive: list[_Bytes] = []
+
+    def contents(start: int, end: int) -> Iterator[Content]:
+        if not archive:  # the first bytes of a file are read only if they are needed
+            archive.append(_Bytes(window, _units_of(window)))
+        return archive[0].contents(start, end, None)
+
+    return contents
+
+
 def dictionary_in(read_at: ReadAt) -> bytes:
     """The dictionary that an archive starts with; b"" if it has none, or one that `recompress` cannot write.
 
