@@ -65,6 +65,7 @@ class _Side:
         self.reads = SummedReads(counted(stack.enter_context(open_unchanged(archive.location))))
         self._task = task
         self.digests = self.wrong_digests = self.found = 0
+        self.causes: list[Failure] = []
         self.findings: list[Failure] = []
         self.carried: list[DamagedPart] = []
         self._damage = Findings()
@@ -81,11 +82,12 @@ class _Side:
             contents = self._without_carried(contents, old)
         return parts_of(contents, self._damaged, self._seen)
 
-    def add(self, offset: int | None, reason: str, hint: str = "") -> None:
-        """Add a finding. Only the first ones are kept, and the others counted."""
+    def add(self, offset: int | None, reason: str, hint: str = "", *, is_first: bool = False) -> None:
+        """Add a finding: to the causes, which are reported first, or to the others. Only some are kept, and all counted."""
         self.found += 1
-        if self.found <= MOST_FAULTS:
-            self.findings.append(Failure(self._archive.label, offset, reason, hint))
+        findings = self.causes if is_first else self.findings
+        if len(findings) < MOST_FAULTS:
+            findings.append(Failure(self._archive.label, offset, reason, hint))
 
     def _without_carried(
         self, contents: Iterable[Content | Damage], old: _Side
@@ -110,7 +112,7 @@ class _Side:
         for damage in self._damage.damage:
             number = bisect_right(starts, damage.offset) - 1
             if number < 0 or damage.offset >= starts[number] + carried[number].length:
-                self.add(damage.offset, damage.reason, damage.hint)
+                self.add(damage.offset, damage.reason, damage.hint, is_first=True)
 
     def _seen(self, content: Content, seen: SeenDigests) -> None:
         self.digests += seen.checked
@@ -123,9 +125,10 @@ class _Side:
 
     def finish(self) -> Iterator[Failure]:
         """The findings."""
-        yield from self.findings
-        if self.found > MOST_FAULTS:
-            yield Failure(self._archive.label, None, f"{self.found - MOST_FAULTS} more errors")
+        shown = [*self.causes, *self.findings]
+        yield from shown
+        if self.found > len(shown):
+            yield Failure(self._archive.label, None, f"{self.found - len(shown)} more errors")
 
 
 def compare_pair(task: PairTask) -> ComparedPair:

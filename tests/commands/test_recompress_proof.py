@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
 import random
 import shutil
 from pathlib import Path
@@ -87,6 +88,27 @@ def test_an_archive_whose_proof_is_missing_or_of_another_one_is_written_again(ia
 
 def proof_sha(data: bytes) -> bytes:
     return str(json.loads(data)["new_file"]["sha256"]).encode()
+
+
+@pytest.mark.parametrize("changed", ["a.warc.gz", "out/a.warc.zst"])
+def test_up_to_date_means_the_checksums(changed: str, iana: Path, run_cdxmill: RunCdxmill) -> None:
+    """A byte that changed on the disk changes neither size nor time."""
+    found = Path(changed).stat()
+    data = bytearray(Path(changed).read_bytes())
+    data[len(data) // 2] ^= 1
+    Path(changed).write_bytes(data)
+    os.utime(changed, ns=(found.st_atime_ns, found.st_mtime_ns))
+    done = run_cdxmill("recompress", "-o", "out", "a.warc.gz", cwd=iana)
+    assert done.returncode == 2
+    assert f"{changed}: " in done.stderr.decode()
+    assert b"--replace" in done.stderr
+    assert Path(changed).read_bytes() == data
+    assert recompress("a.warc.gz", output="out", replace=True).written == 1
+
+
+def test_another_time_of_the_same_bytes_changes_nothing(iana: Path) -> None:
+    os.utime("a.warc.gz", (5, 5))
+    assert recompress("a.warc.gz", output="out").kept == 1
 
 
 def test_a_file_of_the_user_with_the_name_of_a_proof_stays(iana: Path, run_cdxmill: RunCdxmill) -> None:

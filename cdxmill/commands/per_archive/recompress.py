@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from cdxmill.commands.per_archive.beside import NewBeside, all_beside
+from cdxmill.commands.per_archive.check_proofs import ProofTask, check_proofs
 from cdxmill.commands.per_archive.recompress_one import (
     INDEX,
     RecompressedArchive,
@@ -75,6 +76,9 @@ def recompress(
         unknown = set(found)
         known = [one for one in kept if all_outputs[one] not in unknown]
         outputs |= {one: all_outputs[one] for one in _incomplete(known, beside, directory, options)}
+        if options.existing is Rule.REFUSE:
+            proven = [ProofTask(one, all_outputs[one]) for one in known if one not in outputs]
+            check_proofs(proven, options.processes, options.quiet, failures)
         if outputs and options.existing is not Rule.REPLACE:
             record = OutputRecord(directory.directory)
             for archive in outputs:
