@@ -24,7 +24,7 @@ from cdxmill.options.archives import Training
 from cdxmill.outputs.names import check_archives_stay, identity, output_file, writing
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import Location, locate
-from cdxmill.tasks.measuring import Measure, Savings, ratio_of, sum_of
+from cdxmill.tasks.measuring import Measure, Savings, promise_of, sum_of
 from cdxmill.tasks.record_sampling import Sample, choose_records, read_chosen, start_of
 from cdxmill.version import __version__
 
@@ -39,7 +39,7 @@ _KINDS = 50
 class Trained(NamedTuple):
     """A new dictionary. `held_out` is the number of whole records that `saved` was measured with.
 
-    Of 1 byte of the archives, `recompress` would leave `ratio`, and add `frame` bytes to each archive with the dictionary.
+    Of 1 byte of the archives, `recompress` would leave `ratio`. The dictionary takes `frame` bytes of an archive.
     """
 
     output: str
@@ -70,8 +70,8 @@ class Trained(NamedTuple):
         if self.ratio is not None:
             how = "larger" if self.ratio > 1 else "smaller"
             yield (
-                f"recompress would make archives like these about {abs(1 - self.ratio):.1%} {how}, and add"
-                f" {human_bytes(self.frame)} for the dictionary to each one in which that pays"
+                f"recompress would make archives like these about {abs(1 - self.ratio):.1%} {how};"
+                f" the dictionary takes {human_bytes(self.frame)} of each one in which it pays"
             )
 
 
@@ -109,8 +109,8 @@ def train_dictionary(archives: Sequence[Input], options: Training, failures: Fai
         options.level,
         sample.by_file,
         sum_of(held_out),
-        ratio_of(held_out, sample.totals),
-        len(dictionary_frame(dictionary)),
+        promise_of(held_out, sample.totals, frame := len(dictionary_frame(dictionary))),
+        frame,
     )
     with writing(place, replace=options.replace) as file:  # it gets its name after the statistics
         file.write(dictionary)

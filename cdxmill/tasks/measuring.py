@@ -63,18 +63,28 @@ def sum_of(records: Iterable[MeasuredRecord]) -> Savings:
     return Savings(*map(sum, zip(*found, strict=True))) if found else Savings(0, 0, 0, 0)
 
 
-def ratio_of(records: Iterable[MeasuredRecord], totals: Mapping[str, int]) -> float | None:
-    """What `recompress` would make of 1 byte of archives that have `totals` bytes of records by kind, without the dictionaries.
+def promise_of(
+    records: Iterable[MeasuredRecord], archives: Iterable[Mapping[str, int]], frame: int
+) -> float | None:
+    """What `recompress` would make of 1 byte of `archives`, each given by the bytes of its records by kind.
 
     Each kind is measured by its own records: a few large images or videos in a sample say little about how many there are.
-    None if no record was measured.
+    An archive gets the dictionary, of `frame` bytes, if that pays. None if no record was measured.
     """
-    old, new = Counter[str](), Counter[str]()
+    old, without, packed = Counter[str](), Counter[str](), Counter[str]()
     for one in records:
         old[one.kind] += one.old
-        new[one.kind] += one.sizes.compressed
+        without[one.kind] += one.sizes.without
+        packed[one.kind] += one.sizes.compressed
     if not old.total():
         return None
-    rest = new.total() / old.total()
-    whole = sum(totals.values())
-    return sum(size * (new[kind] / old[kind] if old[kind] else rest) for kind, size in totals.items()) / whole
+
+    def size(totals: Mapping[str, int], new: Counter[str]) -> float:
+        rest = new.total() / old.total()
+        return sum(size * (new[kind] / old[kind] if old[kind] else rest) for kind, size in totals.items())
+
+    found = [
+        (sum(totals.values()), min(size(totals, packed) + frame, size(totals, without)))
+        for totals in archives
+    ]
+    return sum(new for _, new in found) / sum(before for before, _ in found)

@@ -90,13 +90,13 @@ def kind_of(record: Record) -> str:
 class Sample(NamedTuple):
     """The records to train on, and those to measure with. `by_file` is whether no archive has records of both.
 
-    `totals` has the bytes of all records by kind, as they are in the archives; `same` pairs of archives with the same records.
+    `totals` has the bytes of the records of each archive by kind, as they lie; `same` pairs of archives with the same records.
     """
 
     training: list[Candidate]
     held_out: list[Candidate]
     by_file: bool
-    totals: Counter[str]
+    totals: list[Counter[str]]
     same: list[tuple[int, int]]
 
 
@@ -142,7 +142,7 @@ def choose_records(
     training, held_out, by_file = _hold_out(
         [one for one in chosen.sorted() if one.archive not in again], seed
     )
-    totals = sum((found.totals for number, found in results.items() if number not in again), Counter[str]())
+    totals = [results[number].totals for number in sorted(results) if number not in again]
     return Sample(training, held_out, by_file, totals, same)
 
 
