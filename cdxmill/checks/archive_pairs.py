@@ -19,6 +19,7 @@ from cdxmill.stages.captures.index_archive import Findings
 from cdxmill.stages.records.carry_damage import DamagedPart, has_part, part_in
 from cdxmill.stages.records.check_digests import SeenDigests
 from cdxmill.stages.records.compare_contents import OtherRecords, RecordSum, differences, parts_of
+from cdxmill.stages.records.describe import is_description
 from cdxmill.stages.records.read_contents import Content, read_contents
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK
 from cdxmill.stages.zipnum.check_index import MOST_FAULTS
@@ -70,6 +71,11 @@ class _Side:
         self.carried: list[DamagedPart] = []
         self._damage = Findings()
 
+    @property
+    def name(self) -> str:
+        """The name of the archive in index lines."""
+        return self._archive.filename
+
     def parts(self, old: _Side | None = None) -> Iterator[RecordSum]:
         """The records. What is damaged, and wrong digests, are findings.
 
@@ -93,6 +99,8 @@ class _Side:
         self, contents: Iterable[Content | Damage], old: _Side
     ) -> Iterator[Content | Damage]:
         for item in contents:
+            if not isinstance(item, Damage) and is_description(item, old.name):
+                continue
             part = None if isinstance(item, Damage) else part_in(item)
             if part is None or isinstance(item, Damage) or not has_part(item, part, old.reads):
                 yield item

@@ -48,6 +48,24 @@ class Proof:
     warc_filename: str | None = None
 
 
+def description_fields(proof: Proof) -> list[tuple[str, object]]:
+    """What a record in the new archive itself says. It cannot have the checksum of its own file."""
+    used = proof.dictionary or {"id": "none"}
+    return [
+        ("software", proof.tool.replace(" ", "/")),
+        ("old-filename", proof.old_name),
+        ("old-size", proof.old_file.size),
+        ("old-sha256", proof.old_file.sha256),
+        ("content-size", proof.content.size),
+        ("content-sha256", proof.content.sha256),
+        ("compression", f"{proof.compression['format']} {proof.compression['level']} ({proof.compression['library']})"),
+        ("dictionary", used["id"]),
+        *((f"records-{kind}", number) for kind, number in proof.records.items()),
+        ("damaged-parts-skipped", proof.skipped),
+        ("damaged-parts-carried", proof.carried),
+    ]  # fmt: skip
+
+
 def format_proof(proof: Proof) -> bytes:
     """The content of the file."""
     return json.dumps({"proof": VERSION, **asdict(proof)}, indent=1).encode("utf-8", "replace") + b"\n"

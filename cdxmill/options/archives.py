@@ -204,6 +204,11 @@ class Recompressing(ArchiveInputs, Existing, Running):
         " lacks nothing of the old one.",
         default=False,
     )
+    describe: bool = option(
+        "--describe",
+        "Add a metadata record to the end of each new WARC file: the old file and its SHA-256, and how it was written again.",
+        default=False,
+    )
 
 
 class Comparing(Running):

@@ -15,6 +15,8 @@ import pytest
 
 from cdxmill import index, recompress, verify_archives
 
+from .test_recompress import decompressed
+
 if TYPE_CHECKING:
     from tests.conftest import RunCdxmill
 
@@ -268,3 +270,24 @@ def test_index_checks_digests_if_it_is_asked_to(
         assert [failure.reason.split(" is ")[0] for failure in done.failures] == ["WARC-Payload-Digest", *["WARC-Block-Digest"] * 3]  # fmt: skip
         assert done.captures == 2
     assert Path("cdxj/failures.tsv").read_text().count("-Digest is ") == 4
+
+
+def test_a_record_at_the_end_describes_the_new_archive(iana: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "5")
+    before = proof()["content"]
+    assert recompress("a.warc.gz", output="out", replace=True, describe=True, index=True).captures == 171
+    *_, last = decompressed(Path("out/a.warc.zst"))
+    assert last.startswith(b"WARC/1.0\r\nWARC-Type: metadata\r\nWARC-Recompressed-From: a.warc.gz\r\n")
+    for field in (
+        b"old-sha256: " + hashlib.sha256(Path("a.warc.gz").read_bytes()).hexdigest().encode(),
+        b"content-sha256: " + before["sha256"].encode(),
+        b"records-response: 48",
+        b"WARC-Date: 1970-01-01T00:00:05Z",
+    ):
+        assert field + b"\r\n" in last
+    assert proof()["content"] == before
+    assert verify_archives("a.warc.gz", "out/a.warc.zst").failures == []
+    assert index("out/a.warc.zst", output="cdx").captures == 171
+    recompress("out/a.warc.zst", output="again", describe=True)
+    assert verify_archives("out/a.warc.zst", "again/a.warc.zst").failures == []
+    assert recompress("a.warc.gz", output="out", describe=True, index=True).kept == 1

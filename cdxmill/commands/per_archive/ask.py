@@ -64,6 +64,7 @@ def _recompress_options(asked: Recompressing) -> RecompressOptions:
         offsets=asked.offsets,
         any_digest=asked.any_digest,
         keep_damaged=asked.keep_damaged,
+        describe=asked.describe,
         processes=asked.processes,
         existing=rule_of(asked),
         quiet=asked.quiet,

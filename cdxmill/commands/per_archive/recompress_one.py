@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from typing import IO, Any, NamedTuple
 
 from cdxmill.capture import Damage, Note
@@ -16,11 +17,12 @@ from cdxmill.errors import InputError
 from cdxmill.formats.archives.zstd_dictionary import dictionary_id
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.offset_table import HEADER, row_format
-from cdxmill.formats.proof import Proof, Sum, format_proof
+from cdxmill.formats.proof import Proof, Sum, description_fields, format_proof
 from cdxmill.inputs.named import Input
 from cdxmill.outputs.record import Summed
 from cdxmill.outputs.settings import ArchiveSettings, LineSettings
 from cdxmill.outputs.side_files import renewed, retire
+from cdxmill.outputs.time import output_time
 from cdxmill.running.failures import Failure
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.index_archive import CaptureLines, Findings, read_packed
@@ -29,6 +31,7 @@ from cdxmill.stages.lines.line_lists import write_gzip_lines
 from cdxmill.stages.lines.merge_lines import sorted_lists
 from cdxmill.stages.lines.sort_lines import LineSorter
 from cdxmill.stages.records.carry_damage import with_damage
+from cdxmill.stages.records.describe import description
 from cdxmill.stages.records.pack_contents import (
     GzipPacker,
     Packed,
@@ -70,11 +73,13 @@ class RecompressOptions(OutputOptions):
     offsets: bool = False
     any_digest: bool = False
     keep_damaged: bool = False
+    describe: bool = False
 
     def settings(self) -> ArchiveSettings:
         """The options that decide how an archive looks."""
         head = packer_of(self.to, self.level, self.dictionary).head
-        others = self.to, self.level, self.group, self.keeps_dictionary, self.keep_damaged
+        flags = self.group, self.keeps_dictionary, self.keep_damaged, self.describe
+        others = self.to, self.level, *flags
         return ArchiveSettings(head, others)
 
 
@@ -217,6 +222,8 @@ class _Copy:
             if options.group:
                 contents = group_contents(contents)
             packer, contents = self._packer(read_at, contents)
+            if options.describe:
+                contents = chain(contents, self._description(read_at))
             for item in write_contents(contents, packer, file.write):
                 if isinstance(item, Damage):
                     self._damaged += 1
@@ -246,6 +253,13 @@ class _Copy:
         self._dictionary = b"" if packer is plain else dictionary
         return packer, contents
 
+    def _description(self, read_at: SummedReads) -> Iterator[Content]:
+        """The last record of a WARC file, if it has others. All these were read."""
+        kinds = self._ledger.kinds
+        if kinds and "arc" not in kinds:
+            proof = self._proof(Sum(sha256=read_at.sha256(), size=read_at.size), Sum(0, ""))
+            yield description(proof.old_name, output_time(), description_fields(proof))
+
     def _wrong_digest(self, found: Damage) -> None:
         if not self._task.options.any_digest:
             self._findings.add(found)
@@ -262,13 +276,18 @@ class _Copy:
 
     def write_proof(self, file: Summed) -> None:
         """Write the proof of the new archive, which gets its name after that. The SHA-256 in it ties them."""
+        proof = self._proof(self._old, Sum(file.size, file.sha256()))
+        with self._task.proof.write_atomic(sync_name=False) as beside:
+            beside.write(format_proof(proof))
+
+    def _proof(self, old: Sum, new: Sum) -> Proof:
         task, ledger, options = self._task, self._ledger, self._task.options
-        proof = Proof(
+        return Proof(
             tool=f"cdxmill {__version__}",
             old_name=task.archive.filename,
-            old_file=self._old,
+            old_file=old,
             new_name=task.filename,
-            new_file=Sum(file.size, file.sha256()),
+            new_file=new,
             content=ledger.content(),
             compression={
                 "format": options.to,
@@ -284,8 +303,6 @@ class _Copy:
             wrong_digests=ledger.wrong_digests,
             warc_filename=ledger.file_name if self._has_other_name() else None,
         )
-        with task.proof.write_atomic(sync_name=False) as beside:
-            beside.write(format_proof(proof))
 
     def _has_other_name(self) -> bool:
         name = self._ledger.file_name
