@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cdxmill.api.archives import captures, index, records
     from cdxmill.api.clusters import build, publish, sample, verify, zipnum
     from cdxmill.api.collections import add, compact, merge, remove
-    from cdxmill.api.contents import cat, count, recompress, reindex, scan, train_dictionary
+    from cdxmill.api.contents import cat, count, recompress, reindex, scan, train_dictionary, verify_archives
     from cdxmill.api.prefix_indexes import PrefixIndex, build_prefix_index
     from cdxmill.api.results import (
         CapturedRecord,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         ReindexResult,
         SampleResult,
         ScanResult,
+        VerifyArchivesResult,
         VerifyResult,
     )
     from cdxmill.api.searches import Cluster, copy, get, lookup, lookup_many
@@ -54,7 +55,7 @@ for _home, _names in {
     "api.archives": ("captures", "index", "records"),
     "api.clusters": ("build", "publish", "sample", "verify", "zipnum"),
     "api.collections": ("add", "compact", "merge", "remove"),
-    "api.contents": ("cat", "count", "recompress", "reindex", "scan", "train_dictionary"),
+    "api.contents": ("cat", "count", "recompress", "reindex", "scan", "train_dictionary", "verify_archives"),
     "api.prefix_indexes": ("PrefixIndex", "build_prefix_index"),
     "api.results": (
         "CapturedRecord",
@@ -70,6 +71,7 @@ for _home, _names in {
         "ReindexResult",
         "SampleResult",
         "ScanResult",
+        "VerifyArchivesResult",
         "VerifyResult",
     ),
     "api.searches": ("Cluster", "copy", "get", "lookup", "lookup_many"),
@@ -115,6 +117,7 @@ __all__ = [
     "Step",
     "StoppedError",
     "UsageError",
+    "VerifyArchivesResult",
     "VerifyResult",
     "add",
     "build",
@@ -139,6 +142,7 @@ __all__ = [
     "train_dictionary",
     "urlkey",
     "verify",
+    "verify_archives",
     "zipnum",
 ]
 

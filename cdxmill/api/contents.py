@@ -14,15 +14,17 @@ from cdxmill.api.results import (
     RecompressResult,
     ReindexResult,
     ScanResult,
+    VerifyArchivesResult,
     result_of,
 )
 from cdxmill.commands.cat import content_asked, table_asked
 from cdxmill.commands.count import count_asked
 from cdxmill.commands.per_archive.ask import recompress_asked, reindex_asked
+from cdxmill.commands.per_archive.verify_archives import verify_archives as compare
 from cdxmill.commands.scanning.ask import scan_asked
 from cdxmill.commands.train_dictionary import train_dictionary as train
 from cdxmill.inputs.archives import find_archives
-from cdxmill.options.archives import Recompressing, Reindexing, Training
+from cdxmill.options.archives import Comparing, Recompressing, Reindexing, Training
 from cdxmill.options.contents import CountOptions, Scanning
 from cdxmill.options.option import AnyPath
 from cdxmill.options.records import Printing
@@ -93,6 +95,17 @@ def recompress(asked: Recompressing) -> RecompressResult:
     """
     failures = Failures(printed=False)
     return result_of(RecompressResult, recompress_asked(asked, failures), failures)
+
+
+@takes(Comparing)
+def verify_archives(asked: Comparing) -> VerifyArchivesResult:
+    """Compare the archive `old` with `new`, which `recompress` made of it, record by record; or two directories of them.
+
+    Differences, and digests that are not those of their records, are in the failures of the result. Raises UsageError if there
+    are no archives.
+    """
+    failures = Failures(printed=False)
+    return result_of(VerifyArchivesResult, compare(asked, failures), failures)
 
 
 @takes(Reindexing)

@@ -163,6 +163,27 @@ class RecompressResult:
 
 
 @dataclass(frozen=True)
+class VerifyArchivesResult:
+    """What `verify_archives` compared: `pairs` of archives with `records` that both have, of `content` bytes in all.
+
+    `old` and `new` are the bytes of the files. `proven` pairs have a proof, so every byte was checked. `different` records are in one
+    archive only, `carried` damaged parts in both, and `wrong_digests` of `digests` are not those of their records. The archives are equal if `failures` is empty.
+    """
+
+    pairs: int
+    records: int
+    content: int
+    old: int
+    new: int
+    proven: int
+    digests: int
+    wrong_digests: int
+    different: int
+    carried: int
+    failures: list[Failure]
+
+
+@dataclass(frozen=True)
 class ReindexResult:
     """What `reindex` did: index lines that were moved, copied because they are of other archives, and skipped.
 
@@ -213,6 +234,7 @@ _Result = TypeVar(
     RecompressResult,
     ReindexResult,
     ScanResult,
+    VerifyArchivesResult,
     VerifyResult,
 )
 

@@ -109,18 +109,24 @@ def recompress(arguments: Recompressing, failures: Failures) -> str:
     archives that are compressed in one piece, or in blocks.
 
     A corrupt or truncated record is skipped, and reported on stderr and in DIR/failures.tsv, or, if DIR is a URL, in
-    a file beside the output, _NAME.failures. Each record that is written is decompressed again and compared.
+    a file beside the output, _NAME.failures. Each record that is written is decompressed again and compared, and each file is
+    read back before it gets its name. A record whose bytes do not have the digest in its header is written as it is, and
+    reported. NAME.proof.json has the checksums of the old file, of the new one and of the records; cdxmill verify OLD NEW
+    compares both files with each other and with it.
 
     If you run it again, outputs that are up to date are kept. cdxmill never overwrites any other output unless
     you say --update (write archives that are newer or failed) or --replace (write all again).
 
     Examples:
-        cdxmill recompress -o zst warcs/
+        cdxmill recompress --estimate warcs/
+        cdxmill recompress -o zst warcs/ && cdxmill verify warcs/ zst/
         cdxmill recompress --to gz -o gz zst/
         cdxmill recompress -o moved --offsets warcs/
     """
-    from cdxmill.commands.per_archive.ask import recompress_asked
+    from cdxmill.commands.per_archive.ask import estimate_asked, recompress_asked
 
+    if arguments.estimate:
+        return str(estimate_asked(arguments, failures))
     return str(recompress_asked(arguments, failures))
 
 

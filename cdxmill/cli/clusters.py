@@ -170,12 +170,16 @@ def publish(arguments: Publishing, failures: Failures) -> str:
 
 
 def verify(arguments: Verifying, failures: Failures) -> str:
-    """Check a cluster for errors.
+    """Check a cluster for errors, or compare archives.
 
     CLUSTER may be built by cdxmill or by another tool. With its cluster.json, every changed byte is
     detected. Without it, corrupt blocks, wrong offsets and a wrong order are detected, but missing shards or
     blocks may not be: nothing proves that the cluster is complete. Errors are reported on stderr, one per
     line. With --against CDX the cluster must contain exactly the lines of these files.
+
+    NEW is an archive that recompress made of CLUSTER, which is then an archive, too; or both are directories of them.
+    cdxmill reads both and compares them record by record, and checks the digests in the records. If the proof that
+    recompress wrote is beside the new archive, both files must also have the SHA-256 that it names.
 
     Examples:
         cdxmill verify cluster
@@ -183,13 +187,30 @@ def verify(arguments: Verifying, failures: Failures) -> str:
     """
     from cdxmill.commands.clusters.verify import verify as verify_cluster
 
+    if len(arguments.more) == 1 and arguments.against is None:
+        return _verify_archives(arguments, failures)
     if arguments.more and arguments.against is None:
         raise UsageError(
-            f"{arguments.more[0]}: unexpected argument; verify takes one cluster (see --against)"
+            f"{arguments.more[1]}: unexpected argument; verify takes one cluster (see --against) or two archives"
         )
     if arguments.against is not None:
         arguments.against = [*path_list(arguments.against), *arguments.more]
     return f"{arguments.cluster}: {verify_cluster(arguments, failures)}"
+
+
+def _verify_archives(arguments: Verifying, failures: Failures) -> str:
+    from cdxmill.commands.per_archive.verify_archives import verify_archives
+    from cdxmill.options.archives import Comparing
+
+    (new,) = arguments.more
+    asked = Comparing(
+        arguments.cluster,
+        new,
+        any_digest=arguments.any_digest,
+        processes=arguments.processes,
+    )
+    asked.quiet = arguments.quiet
+    return f"{new}: {verify_archives(asked, failures)}"
 
 
 def serve(arguments: Serving) -> int:

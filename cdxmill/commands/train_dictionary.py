@@ -6,26 +6,26 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.archives.zstd_dictionary import (
     MIN_SIZE,
-    Savings,
     TooFewSamples,
+    dictionary_frame,
     dictionary_id,
-    savings,
     train,
     with_own_id,
 )
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_bytes
 from cdxmill.options.archives import Training
-from cdxmill.outputs.names import check_archives_stay, output_file, writing
+from cdxmill.outputs.names import check_archives_stay, identity, output_file, writing
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import Location, locate
-from cdxmill.tasks.record_sampling import Sample, choose_records, read_chosen
+from cdxmill.tasks.measuring import Measure, Savings, promise_of, sum_of
+from cdxmill.tasks.record_sampling import Sample, choose_records, read_chosen, start_of
 from cdxmill.version import __version__
 
 SAMPLE = 128 << 20
@@ -37,7 +37,10 @@ _KINDS = 50
 
 
 class Trained(NamedTuple):
-    """A new dictionary. `held_out` is the number of records that `saved` was measured with."""
+    """A new dictionary. `held_out` is the number of whole records that `saved` was measured with.
+
+    Of 1 byte of the archives, `recompress` would leave `ratio`. The dictionary takes `frame` bytes of an archive.
+    """
 
     output: str
     number: int
@@ -47,6 +50,8 @@ class Trained(NamedTuple):
     level: int
     by_file: bool
     saved: Savings
+    ratio: float | None
+    frame: int
 
     def __str__(self) -> str:
         """Return the closing lines."""
@@ -57,8 +62,17 @@ class Trained(NamedTuple):
                 f"{self.output}: {human_bytes(self.size)}, id {self.number}, trained on {count(self.trained_on, 'record')}",
                 f"on {self.held_out} {where} ({human_bytes(saved.plain)}), zstd level {self.level}: {_share(saved.compressed, saved.gzip)}"
                 f" of gzip -6; without a dictionary {_share(saved.without, saved.gzip)}",
+                *self._promise(),
             )
         )
+
+    def _promise(self) -> Iterator[str]:
+        if self.ratio is not None:
+            how = "larger" if self.ratio > 1 else "smaller"
+            yield (
+                f"recompress would make archives like these about {abs(1 - self.ratio):.1%} {how};"
+                f" the dictionary takes {human_bytes(self.frame)} of each one in which it pays"
+            )
 
 
 def _share(size: int, whole: int) -> str:
@@ -73,14 +87,19 @@ def train_dictionary(archives: Sequence[Input], options: Training, failures: Fai
     output = os.fspath(options.output)
     place, statistics = output_file(output, replace=options.replace), locate(f"{output}.json")
     check_archives_stay([place, statistics], archives)
+    archives = _distinct(archives, failures)
     if not options.replace and not _is_statistics(statistics):
         statistics.check_absent()  # a run that was killed leaves them without their dictionary
     sample = choose_records(archives, SAMPLE, options.seed, options.processes, options.quiet, failures)
-    training = read_chosen(archives, sample.training, failures)
+    for number, first in sample.same:
+        failures.note(
+            f"{archives[number].label}: note: not used, because it has the same records as {archives[first].label}"
+        )
+    training = read_chosen(archives, sample.training, start_of, failures)
     dictionary = _train(training, options)
     trained_on, total = len(training), sum(map(len, training))
     del training
-    held_out = read_chosen(archives, sample.held_out, failures)
+    held_out = read_chosen(archives, sample.held_out, Measure(dictionary, options.level), failures)
     trained = Trained(
         output,
         dictionary_id(dictionary),
@@ -89,7 +108,9 @@ def train_dictionary(archives: Sequence[Input], options: Training, failures: Fai
         len(held_out),
         options.level,
         sample.by_file,
-        savings(held_out, dictionary, options.level),
+        sum_of(held_out),
+        promise_of(held_out, sample.totals, frame := len(dictionary_frame(dictionary))),
+        frame,
     )
     with writing(place, replace=options.replace) as file:  # it gets its name after the statistics
         file.write(dictionary)
@@ -98,6 +119,14 @@ def train_dictionary(archives: Sequence[Input], options: Training, failures: Fai
         with statistics.write_atomic() as beside:
             beside.write(json.dumps({**own, **found}, indent=1).encode())
     return trained
+
+
+def _distinct(archives: Sequence[Input], failures: Failures) -> list[Input]:
+    """The archives without those that were named twice."""
+    found = {identity(archive.location): archive for archive in reversed(archives)}
+    if again := len(archives) - len(found):
+        failures.note(f"note: {count(again, 'archive')} named twice")
+    return [archive for archive in archives if found[identity(archive.location)] is archive]
 
 
 def _is_statistics(file: Location) -> bool:

@@ -20,6 +20,8 @@ BESIDE = ".failures"
 """Ending of the list of failures beside a remote output: several machines cannot append to one file there."""
 OFFSETS = ".offsets.gz"
 """What the name of the table of offsets of a new archive adds to that of the archive."""
+PROOF = ".proof.json"
+"""The same of the proof of a new archive."""
 _ESCAPE = re.compile(
     "(?:%25|%[01][0-9A-F]|%7F|%C2%[89][0-9A-F]|%D8%9C|%E2%80%(?:8[EF]|A[89A-E])|%E2%81%A[6-9]|%EF%BB%BF)"
 )
@@ -38,7 +40,7 @@ def is_own_record(path: str) -> bool:
     """
     name = posixpath.basename(path)
     is_list = name.startswith("_") and name.endswith(BESIDE)
-    return name in (FAILURES, OUTPUTS) or is_list or name.endswith(OFFSETS)
+    return name in (FAILURES, OUTPUTS) or is_list or name.endswith((OFFSETS, PROOF))
 
 
 def format_row(fields: list[str]) -> bytes:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import field
+from typing import Any
 
 from cdxmill.options.option import (
     REPLACE,
@@ -85,6 +86,12 @@ class Recording(Options):
     keep_www: bool = option(
         "--keep-www", "Keep www. in keys. pywb, OpenWayback and lookup expect keys without it.", default=False
     )
+    check_digests: bool = option(
+        "--check-digests",
+        "Check the digests in record headers (WARC-Block-Digest, WARC-Payload-Digest). A record with a wrong one is"
+        " reported, and gets no line.",
+        default=False,
+    )
 
 
 class LineOptions(Recording, NamedInputs, Running):
@@ -110,7 +117,7 @@ class Training(Running, ArchiveInputs):
         "Largest size of the dictionary, in KiB. It never gets larger than an eighth of the sample.",
         default=1024,
         min=1,
-        max=16384,
+        max=8192,
     )
     id: int | None = option(
         "--id N",
@@ -129,25 +136,52 @@ class Training(Running, ArchiveInputs):
     )
 
 
+MAX_WINDOW: Any = option(
+    "--max-window N",
+    "Read Zstandard frames that need a window of at most N MiB. Each process may need that much memory.",
+    default=128,
+    min=8,
+    max=2048,
+)
+ANY_DIGEST: Any = option(
+    "--any-digest",
+    "Accept records whose bytes do not have the digest in their header. They are counted, and are not failures.",
+    default=False,
+)
+
+
 class Recompressing(ArchiveInputs, Existing, Running):
     """The arguments of `recompress`."""
 
-    output: AnyPath = option("--output -o DIR", "Directory, s3 or hdfs URL for the new archives.")
+    output: AnyPath | None = option(
+        "--output -o DIR",
+        "Directory, s3 or hdfs URL for the new archives. Needed without --estimate.",
+        default=None,
+    )
+    estimate: bool = option(
+        "--estimate",
+        "Write nothing. Print the size that the new archives would have, by kind of content, and the time it would take.",
+        Excludes("output", "index", "offsets", "group", "update", "replace"),
+        default=False,
+        init=False,
+    )
     to: str = option("--to FORMAT", "Format to write: zst or gz.", default="zst", choices=("zst", "gz"))
     dictionary: AnyPath | None = option(
         "--dictionary FILE",
-        "zstd dictionary, path or URL, from cdxmill train-dictionary. It becomes a part of each new archive.",
+        "zstd dictionary, path or URL, from cdxmill train-dictionary. It becomes a part of each new archive in which it"
+        " saves more bytes than it takes. Default: the one that the archive has.",
         Needs("to=zst"),
         default=None,
     )
-    level: int = option("--level", "Compression level. gz: 12 at most.", default=6, min=1, max=22)
-    max_window: int = option(
-        "--max-window N",
-        "Read Zstandard frames that need a window of at most N MiB. Each process may need that much memory.",
-        default=128,
-        min=8,
-        max=2048,
+    drop_dictionary: bool = option(
+        "--drop-dictionary",
+        "Do not keep the dictionary of a Zstandard archive.",
+        Needs("to=zst"),
+        Excludes("dictionary"),
+        default=False,
     )
+    level: int = option("--level", "Compression level. gz: 12 at most.", default=6, min=1, max=22)
+    max_window: int = MAX_WINDOW
     group: bool = option(
         "--group",
         "Compress the request, the response and the metadata of a capture together. The archive is smaller, but"
@@ -163,6 +197,27 @@ class Recompressing(ArchiveInputs, Existing, Running):
         "Write a table of the old and the new offsets beside each new archive, too, for cdxmill reindex.",
         default=False,
     )
+    any_digest: bool = ANY_DIGEST
+    keep_damaged: bool = option(
+        "--keep-damaged",
+        "Carry damaged parts over as they are, each as the block of a record that gets no index line. So the new archive"
+        " lacks nothing of the old one.",
+        default=False,
+    )
+    describe: bool = option(
+        "--describe",
+        "Add a metadata record to the end of each new WARC file: the old file and its SHA-256, and how it was written again.",
+        default=False,
+    )
+
+
+class Comparing(Running):
+    """The parameters of `verify_archives`."""
+
+    old: AnyPath = argument("OLD", "Archive or directory: path or URL.", kw_only=False)
+    new: AnyPath = argument("NEW", "Archive or directory that recompress wrote: path or URL.", kw_only=False)
+    any_digest: bool = ANY_DIGEST
+    max_window: int = MAX_WINDOW
 
 
 class Reindexing(Running):

@@ -8,6 +8,7 @@ from cdxmill.options.option import (
     SEED,
     AnyPath,
     EngineOptions,
+    Excludes,
     Needs,
     Options,
     Paths,
@@ -145,7 +146,9 @@ class Verifying(Running):
     cluster: AnyPath = argument(
         "CLUSTER", "ZipNum cluster: directory, URL (http, https, s3, hdfs), or its .idx file.", kw_only=False
     )
-    more: list[str] = argument("CDX...", "More files for --against.", default=(), init=False)
+    more: list[str] = argument(
+        "NEW...", "The archive to compare with; with --against, more files for it.", default=(), init=False
+    )
 
     against: Paths | None = option(
         "--against CDX",
@@ -177,6 +180,13 @@ class Verifying(Running):
         default=None,
     )
     shard_index_loc: tuple[str, str] | None = SHARD_RULE
+    any_digest: bool = option(
+        "--any-digest",
+        "Of two archives: accept records whose bytes do not have the digest in their header.",
+        Excludes("against", "archives", "sample", "location"),
+        default=False,
+        init=False,
+    )
 
 
 class Serving(Options):

@@ -152,7 +152,7 @@ def _by_record(
         found = None
     if found is None:
         return _State.GONE
-    if row.state != state_of(found):
+    if row.state != state_of(found) and not settings.is_proven(output, archive):
         return _State.OLDER
     is_same = row.settings == settings.digest(archive.filename)
     return _State.CURRENT if is_same else _State.OTHER_SETTINGS
@@ -204,6 +204,9 @@ class OutputSettings(Protocol):
 
     def digest(self, filename: str) -> str:
         """A hash of all that decides how the output looks. `filename` is the name of the archive in lines."""
+
+    def is_proven(self, output: Location, archive: Input) -> bool:
+        """Whether a proof shows that an output was made from the archive as it is, also if that has another time now."""
 
     def look(self, output: Location, archive: Input) -> Seen:
         """Look at the start of an output. Raises InputError if its storage does not answer."""

@@ -42,7 +42,7 @@ from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import make_directory, stopping, write_atomic
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.own import append_rows, foreign, open_own, own_directory, read_own
-from cdxmill.storage.reading import first_bytes, sha256_of
+from cdxmill.storage.reading import first_bytes, sha256_of, written
 
 _LONGEST = 1000, 100
 """Characters of an archive and of the tag of its state in a row. A stamp has at most 2000."""
@@ -134,6 +134,10 @@ class Summed:
     def sha256(self) -> str:
         """The SHA-256 of all that was written, in hexadecimal digits."""
         return self._sum.hexdigest()
+
+    def is_on_disk(self) -> bool:
+        """Whether the disk has what was written. True for a file that is uploaded later. Raises OSError, InputError."""
+        return written(self._file) in (None, self.sha256())
 
     def time(self) -> int:
         """The time of a local file when all is written, in ns."""

@@ -15,12 +15,14 @@ from cdxmill.formats.archives.framing import DICTIONARY_MAGIC, GZIP_MAGIC
 from cdxmill.formats.lines.capture_fields import parse_fields
 from cdxmill.inputs.named import Input
 from cdxmill.outputs.existing import Seen
+from cdxmill.outputs.proofs import proof_beside, read_proof
 from cdxmill.running.resume import fingerprint
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.lines.line_lists import is_capture_line
 from cdxmill.stages.lines.move_lines import TableNames
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.storage.location import Location
+from cdxmill.storage.reading import sha256_of
 from cdxmill.version import __version__
 
 _HEAD = 1 << 16
@@ -38,6 +40,10 @@ class LineSettings(NamedTuple):
         captures = asdict(self.captures)
         captures["records"] = captures["records"] and sorted(captures["records"])  # a set has no order
         return fingerprint(__version__, captures, self.line_format, filename)[:16]
+
+    def is_proven(self, output: Location, archive: Input) -> bool:
+        """Nothing proves it."""
+        return False
 
     def look(self, output: Location, archive: Input) -> Seen:
         """Look at the first line: at the name of the archive in it, and at its format."""
@@ -57,6 +63,10 @@ class TableSettings(NamedTuple):
     def digest(self, filename: str) -> str:
         """A hash of the tables and the version of cdxmill. `filename` plays no part."""
         return fingerprint(__version__, self.tables)[:16]
+
+    def is_proven(self, output: Location, archive: Input) -> bool:
+        """Nothing proves it."""
+        return False
 
     def look(self, output: Location, archive: Input) -> Seen:
         """Look at the first line: its key and time are those of the index, its archive is not one that has a table."""
@@ -84,6 +94,16 @@ class ArchiveSettings(NamedTuple):
         return fingerprint(__version__, hashlib.sha256(self.dictionary).hexdigest(), self.others, filename)[
             :16
         ]
+
+    def is_proven(self, output: Location, archive: Input) -> bool:
+        """Whether the archive has the size and the SHA-256 of the proof beside the output."""
+        try:
+            proof = read_proof(proof_beside(output))
+            if proof is None or archive.location.size() != proof.old_file.size:
+                return False
+            return sha256_of(archive.location) == proof.old_file.sha256
+        except InputError:
+            return False
 
     def look(self, output: Location, archive: Input) -> Seen:
         """Look at the dictionary and at the first record, which must be that of the archive."""

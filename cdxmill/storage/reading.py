@@ -7,12 +7,15 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from stat import S_ISREG
-from typing import Any, cast
+from typing import IO, Any, cast
 
 from cdxmill.errors import InputError
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import open_ranges
 from cdxmill.storage.location import Location, PathOrUrl, locate, pieces
+
+_PIECE = 4 << 20
+"""Bytes per read of the rest of a file."""
 
 
 def look(place: Location, size: int) -> tuple[Entry | None, bytes]:
@@ -53,6 +56,43 @@ def sha256_of(place: Location) -> str:
         for piece in pieces(read_at):
             digest.update(piece)
     return digest.hexdigest()
+
+
+class SummedReads:
+    """Reads of a file from which the SHA-256 of the whole file comes, mostly without reading any byte twice."""
+
+    def __init__(self, read_at: Callable[[int, int], bytes]) -> None:
+        import hashlib
+
+        self._read_at, self._sum, self.size = read_at, hashlib.sha256(), 0
+
+    def __call__(self, offset: int, size: int) -> bytes:
+        """Read, and add what follows the bytes that were added before."""
+        data = self._read_at(offset, size)
+        if offset <= self.size < offset + len(data):
+            self._sum.update(memoryview(data)[self.size - offset :])
+            self.size = offset + len(data)
+        return data
+
+    def sha256(self) -> str:
+        """The SHA-256 of the file, of which the rest is read now. `size` is then its size."""
+        while self(self.size, _PIECE):
+            pass
+        return self._sum.hexdigest()
+
+
+def written(file: IO[bytes]) -> str | None:
+    """The SHA-256 of a local file that is being written, read from its disk. None if it is uploaded when it is complete.
+
+    Raises OSError.
+    """
+    if not isinstance(file.name, str):
+        return None
+    file.flush()
+    os.fsync(file.fileno())
+    if hasattr(os, "posix_fadvise"):  # else the bytes come from memory
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return sha256_of(Location(file.name))
 
 
 @contextmanager

@@ -7,11 +7,12 @@ chance of a record depends neither on its archive nor on its size, and memory do
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from cdxmill.capture import Damage, Record
 from cdxmill.errors import InputError
@@ -20,9 +21,9 @@ from cdxmill.inputs.named import Input
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import counted, run_tasks
 from cdxmill.running.progress import Progress
-from cdxmill.stages.records.fetch_record import Archive, NoRecord
+from cdxmill.stages.records.fetch_record import Archive, FetchedRecord, NoRecord
 from cdxmill.stages.records.read_records import read_records
-from cdxmill.stages.records.record_parts import first_bytes, is_http
+from cdxmill.stages.records.record_parts import first_bytes, is_http, sha1
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK
 from cdxmill.storage.location import locate, total_size
 
@@ -87,11 +88,16 @@ def kind_of(record: Record) -> str:
 
 
 class Sample(NamedTuple):
-    """The records to train on, and those to measure with. `by_file` is whether no archive has records of both."""
+    """The records to train on, and those to measure with. `by_file` is whether no archive has records of both.
+
+    `totals` has the bytes of the records of each archive by kind, as they lie; `same` pairs of archives with the same records.
+    """
 
     training: list[Candidate]
     held_out: list[Candidate]
     by_file: bool
+    totals: list[Counter[str]]
+    same: list[tuple[int, int]]
 
 
 class _SampleTask(NamedTuple):
@@ -102,8 +108,12 @@ class _SampleTask(NamedTuple):
 
 
 class _SampleResult(NamedTuple):
+    """`totals` are the bytes by kind, `fingerprint` is equal for archives with the same records, however they are compressed."""
+
     candidates: list[Candidate]
     failures: list[Failure]
+    totals: Counter[str]
+    fingerprint: bytes
 
 
 def choose_records(
@@ -116,7 +126,7 @@ def choose_records(
         _SampleTask(number, archive.path, f"{seed}:{number}", limit)
         for number, archive in enumerate(archives)
     ]
-    chosen = Candidates(limit)
+    chosen, results = Candidates(limit), dict[int, _SampleResult]()
     total = total_size(archive.location for archive in archives)
     with Progress("sampling", len(tasks), total, quiet) as progress:
         failures.show_on(progress)
@@ -125,13 +135,32 @@ def choose_records(
             for candidate in result.candidates:
                 if chosen.wants(candidate.priority):
                     chosen.add(candidate)
+            results[number] = result._replace(candidates=[], failures=[])
             progress.advance()
-    return _hold_out(chosen.sorted(), seed)
+    same = _same(results)
+    again = {number for number, _ in same}
+    training, held_out, by_file = _hold_out(
+        [one for one in chosen.sorted() if one.archive not in again], seed
+    )
+    totals = [results[number].totals for number in sorted(results) if number not in again]
+    return Sample(training, held_out, by_file, totals, same)
+
+
+def _same(results: Mapping[int, _SampleResult]) -> list[tuple[int, int]]:
+    """The archives that have the same records as one before, each with that one."""
+    first: dict[bytes, int] = {}
+    found = []
+    for number in sorted(results):
+        mark = results[number].fingerprint
+        if mark and first.setdefault(mark, number) != number:
+            found.append((number, first[mark]))
+    return found
 
 
 def _sample(task: _SampleTask) -> _SampleResult:
     """The candidates among all whole records of an archive."""
     draw, candidates, failures = Random(task.seed).random, Candidates(task.limit), []
+    totals, mark = Counter[str](), sha1()
     place = locate(task.path)
     try:
         with place.open_ranges() as read_at:
@@ -139,21 +168,23 @@ def _sample(task: _SampleTask) -> _SampleResult:
                 if isinstance(item, Damage):
                     failures.append(Failure(task.path, item.offset, item.reason, item.hint))
                 elif isinstance(item, Record):
+                    totals[kind_of(item)] += item.length
+                    mark.update(repr((item.size, sorted(item.headers.items()))).encode())
                     priority = draw()
                     if candidates.wants(priority):
                         candidates.add(_candidate(priority, task.number, item))
     except InputError as error:
-        return _SampleResult([], [Failure.from_error(error)])
-    return _SampleResult(candidates.sorted(), failures)
+        return _SampleResult([], [Failure.from_error(error)], Counter(), b"")
+    return _SampleResult(candidates.sorted(), failures, totals, mark.digest() if totals else b"")
 
 
-def _hold_out(chosen: list[Candidate], seed: int) -> Sample:
+def _hold_out(chosen: list[Candidate], seed: int) -> tuple[list[Candidate], list[Candidate], bool]:
     """Divide a sample. Whole archives are held out; if there is only one, records of it."""
     sizes: dict[int, int] = {}
     for one in chosen:
         sizes[one.archive] = sizes.get(one.archive, 0) + one.size
     if len(sizes) < 2:
-        return Sample(chosen[len(chosen) // _HELD_OUT :], chosen[: len(chosen) // _HELD_OUT], False)
+        return chosen[len(chosen) // _HELD_OUT :], chosen[: len(chosen) // _HELD_OUT], False
     numbers = sorted(sizes, key=lambda number: (sizes[number], number))[:-1]  # never the largest one
     Random(f"{seed}:held out").shuffle(numbers)
     wanted, held = sum(sizes.values()) // _HELD_OUT, set()
@@ -161,31 +192,46 @@ def _hold_out(chosen: list[Candidate], seed: int) -> Sample:
         if wanted > 0:
             held.add(number)
             wanted -= sizes[number]
-    return Sample(
+    return (
         [one for one in chosen if one.archive not in held],
         [one for one in chosen if one.archive in held],
         True,
     )
 
 
-def read_chosen(archives: Sequence[Input], chosen: Sequence[Candidate], failures: Failures) -> list[bytes]:
-    """The first bytes of each record, by archive and offset. Archives that cannot be read now are reported."""
+Fetched = TypeVar("Fetched")
+
+
+def read_chosen(
+    archives: Sequence[Input],
+    chosen: Sequence[Candidate],
+    read: Callable[[Candidate, FetchedRecord], Fetched],
+    failures: Failures,
+) -> list[Fetched]:
+    """What `read` makes of each record, by archive and offset. Archives that cannot be read now are reported."""
     by_place = sorted(chosen, key=lambda one: (one.archive, one.offset))
-    found: list[bytes] = []
+    found: list[Fetched] = []
     for number, group in groupby(by_place, key=attrgetter("archive")):
         try:
-            found += _read(archives[number].path, group)
+            found += _read(archives[number].path, group, read)
         except InputError as error:
             failures.report(Failure.from_error(error))
     return found
 
 
-def _read(path: str, candidates: Iterator[Candidate]) -> Iterator[bytes]:
+def start_of(one: Candidate, record: FetchedRecord) -> bytes:
+    """The first bytes of a record, to train on."""
+    return first_bytes(record.content(), MAX_SAMPLE)[:MAX_SAMPLE]
+
+
+def _read(
+    path: str, candidates: Iterator[Candidate], read: Callable[[Candidate, FetchedRecord], Fetched]
+) -> Iterator[Fetched]:
     with locate(path).open_ranges() as read_at:
         archive = Archive(read_at)
         for one in candidates:
             try:
-                yield first_bytes(archive.record(one.offset, one.length).content(), MAX_SAMPLE)[:MAX_SAMPLE]
+                yield read(one, archive.record(one.offset, one.length))
             except NoRecord as error:
                 reason = f"changed while it was read ({error})"
                 raise InputError(path, reason, "run it again when nothing writes to the file") from None

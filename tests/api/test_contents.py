@@ -44,7 +44,7 @@ def test_outputs_are_those_of_the_commands(iana: Path, tmp_path: Path, run_cdxmi
     table = cdxmill.cat(iana, table=api / "records.tsv")
     run_cdxmill("cat", iana, "--table", command / "records.tsv")
     assert table.records == 343
-    assert len(files(api)) == 6
+    assert len(files(api)) == 7
     assert files(api) == files(command)
     assert cdxmill.cat(iana, offset=334, length=2258).content.startswith(b"WARC/1.0\r\n")
 

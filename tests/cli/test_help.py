@@ -14,7 +14,19 @@ from cdxmill.cli.main import main
 from tests.docs.cli_reference import commands, options
 
 COMMAND = Path(sys.executable).with_name("cdxmill")
-PATHS = {"CLUSTER", "SOURCE", "DEST", "FILE", "DIR", "LOCATION", "OUTPUT", "INPUT...", "CDX...", "CDX"}
+PATHS = {
+    "CLUSTER",
+    "SOURCE",
+    "DEST",
+    "FILE",
+    "DIR",
+    "LOCATION",
+    "OUTPUT",
+    "INPUT...",
+    "CDX...",
+    "CDX",
+    "NEW...",
+}
 TEXTS = {
     "NAME",
     "NAMES",

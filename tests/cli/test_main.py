@@ -70,7 +70,7 @@ def test_the_version_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
             "zlib has levels 1 to 9",
         ),
         (["verify", "C", "--convert"], "--convert needs --against"),
-        (["verify", "C", "D"], "D: unexpected argument"),
+        (["verify", "C", "D", "E"], "E: unexpected argument"),
     ],
 )
 def test_invalid_usage_is_reported_in_one_line(

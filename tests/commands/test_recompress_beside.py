@@ -55,4 +55,4 @@ def test_the_mark_of_a_removed_index_goes_when_the_index_is_written(
         assert list((tmp_path / "out").glob(".*.again")) == []
 
 
-NAMES = ["a.warc.zst", "a.warc.zst.cdx.gz", "a.warc.zst.offsets.gz"]
+NAMES = ["a.warc.zst", "a.warc.zst.cdx.gz", "a.warc.zst.offsets.gz", "a.warc.zst.proof.json"]

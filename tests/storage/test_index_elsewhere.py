@@ -61,9 +61,11 @@ def test_archives_that_are_written_again_are_the_same_bytes_as_on_disk(
     out, call = tmp_path / "out", ["recompress", "-p", "1", "-o"]
     for place in (str(out), elsewhere):
         assert main([*call, place, str(archives)]) == 0
-    expected = {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*.zst")}
-    assert len(expected) == len(NAMES)
+    expected = {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*.zst*")}
+    assert len(expected) == 2 * len(NAMES), "each has a proof"
     assert content_of(elsewhere) == expected
+    assert main(["verify", str(archives), elsewhere]) == 0
+    assert "every byte was checked" in capfd.readouterr().err
 
     capfd.readouterr()
     assert main([*call, elsewhere, str(archives)]) == 0

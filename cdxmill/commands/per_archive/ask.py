@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 
-from cdxmill.commands.per_archive.recompress import RecompressOptions, RecompressSummary, recompress
+from cdxmill.commands.per_archive.estimate import NewSizes, estimate
+from cdxmill.commands.per_archive.recompress import RecompressSummary, recompress
+from cdxmill.commands.per_archive.recompress_one import RecompressOptions
 from cdxmill.commands.per_archive.reindex import ReindexSummary, reindex
 from cdxmill.commands.per_archive.task import OutputOptions, outputs_in
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.archives.zstd_dictionary import dictionary_id
+from cdxmill.formats.archives.zstd_dictionary import LARGEST_READ, dictionary_id
 from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.cdx_files import find_cdx_inputs
 from cdxmill.options.archives import Recompressing, Reindexing
@@ -16,6 +18,7 @@ from cdxmill.options.option import check_no_pipe, required_paths
 from cdxmill.outputs.existing import Rule, rule_of
 from cdxmill.outputs.names import below, check_inputs_stay, output_name, output_names, recompressed_name
 from cdxmill.outputs.offset_tables import find_tables, table_beside
+from cdxmill.outputs.proofs import proof_beside
 from cdxmill.outputs.record import without_outputs
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import locate
@@ -25,6 +28,8 @@ _HIGHEST_LEVELS = {"zst": 22, "gz": 12}
 
 def recompress_asked(asked: Recompressing, failures: Failures) -> RecompressSummary:
     """Write archives again. Raises UsageError, StoppedError."""
+    if asked.output is None:
+        raise UsageError("missing --output DIR; or use --estimate, which writes nothing")
     check_no_pipe(asked.inputs, "an archive from a pipe has no name for its output; give a file")
     options, output, to = _recompress_options(asked), os.fspath(asked.output), asked.to
     archives = without_outputs(find_archives(asked, failures), output, failures.note)
@@ -32,8 +37,17 @@ def recompress_asked(asked: Recompressing, failures: Failures) -> RecompressSumm
     if asked.dictionary is not None:
         new = outputs_in(locate(output), names).values()
         beside = (place.with_name(output_name(place.name)) for place in new)
-        check_inputs_stay([*new, *beside, *map(table_beside, new)], [locate(os.fspath(asked.dictionary))])
+        check_inputs_stay(
+            [*new, *beside, *map(table_beside, new), *map(proof_beside, new)],
+            [locate(os.fspath(asked.dictionary))],
+        )
     return recompress(names, output, options, failures)
+
+
+def estimate_asked(asked: Recompressing, failures: Failures) -> NewSizes:
+    """NewSizes what `recompress` would do. Raises UsageError."""
+    check_no_pipe(asked.inputs, "an archive from a pipe cannot be read twice; give a file")
+    return estimate(find_archives(asked, failures), _recompress_options(asked), failures)
 
 
 def _recompress_options(asked: Recompressing) -> RecompressOptions:
@@ -43,10 +57,14 @@ def _recompress_options(asked: Recompressing) -> RecompressOptions:
         to=asked.to,
         level=asked.level,
         dictionary=b"" if asked.dictionary is None else _dictionary(os.fspath(asked.dictionary)),
+        keeps_dictionary=not asked.drop_dictionary,
         group=asked.group,
         max_window=asked.max_window << 20,
         index=asked.index,
         offsets=asked.offsets,
+        any_digest=asked.any_digest,
+        keep_damaged=asked.keep_damaged,
+        describe=asked.describe,
         processes=asked.processes,
         existing=rule_of(asked),
         quiet=asked.quiet,
@@ -57,6 +75,10 @@ def _dictionary(path: str) -> bytes:
     try:
         data = locate(path).read_bytes()
         dictionary_id(data)
+        if len(data) > LARGEST_READ:
+            raise ValueError(
+                f"is larger than {LARGEST_READ >> 20} MiB, and other programs cannot read such archives"
+            )
     except InputError as error:
         raise UsageError(f"--dictionary: {error}") from None
     except ValueError as error:

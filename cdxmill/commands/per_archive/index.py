@@ -137,6 +137,7 @@ def capture_options(asked: Recording) -> CaptureOptions:
         minimal=asked.minimal,
         unsurt=asked.unsurt,
         keep_www=asked.keep_www,
+        check_digests=asked.check_digests,
     )
 
 

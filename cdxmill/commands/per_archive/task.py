@@ -42,7 +42,8 @@ from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt
 from cdxmill.storage import hosts
 from cdxmill.storage.local import sync_directories
 from cdxmill.storage.location import Location, PathOrUrl, locate, total_size
-from cdxmill.storage.reading import open_unchanged
+from cdxmill.storage.patience import stops
+from cdxmill.storage.reading import open_unchanged, sha256_of
 from cdxmill.storage.scratch import temporary_directory
 
 KEPT_AS = {rule: "skipped" if rule is Rule.UPDATE else "up to date" for rule in Rule}
@@ -124,8 +125,12 @@ class OneOutput:
             raise self._error
 
     @contextmanager
-    def writing(self, failures: Callable[[], Sequence[Failure]]) -> Iterator[IO[bytes]]:
-        """Write the output. It gets its name only after its failures are listed and it is recorded.
+    def writing(
+        self, failures: Callable[[], Sequence[Failure]], proof: Callable[[Summed], object] | None = None
+    ) -> Iterator[IO[bytes]]:
+        """Write the output. It gets its name only after its failures are listed, it is recorded, and `proof` was called.
+
+        With `proof`, the output is read back: from the disk before it gets its name, or after it was uploaded.
 
         Its name is synced at the end of the run. An exception leaves an output of an earlier run as it is. Raises as `check`.
         """
@@ -136,10 +141,24 @@ class OneOutput:
             yield cast("IO[bytes]", file)
             self.bytes = file.size
             task.list_failures(failures())
+            if proof is not None:
+                self._check_written(file.is_on_disk)
+                proof(file)
             made.append(self._row(file))
             if task.directory is not None:
                 append_made(task.directory, *made)
+        if proof is not None and task.output.is_remote:
+            self._check_written(lambda: sha256_of(task.output) == made[0].sha256)
         self.is_written = True
+
+    def _check_written(self, is_same: Callable[[], bool]) -> None:
+        """Raise StoppedError if the output reads back with other bytes than were written."""
+        place = self._task.output.text
+        with stops(place, "read"):
+            if not is_same():
+                raise StoppedError(
+                    f"{place}: has other bytes than were written; check the disk and the memory"
+                )
 
     def _row(self, file: Summed) -> OutputRow:
         archive, directory = self._task.archive, self._task.directory

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import zstandard
 
@@ -19,6 +18,8 @@ MIN_ID, MAX_ID = 32768, 2**31 - 1
 """Ids that a private dictionary may have."""
 MIN_SIZE, MAX_DICTIONARY = 256, 16 << 20
 """Bytes. zstd's trainer refuses less; readers refuse more, which bounds the memory for a wrong length."""
+LARGEST_READ = 8 << 20
+"""Bytes of the largest dictionary that every reader accepts. FastWARC 2.0.1 refuses larger ones, so cdxmill writes none."""
 MAX_WINDOW = 128 << 20
 """Bytes. The limit of the program zstd, too. The specification of WARC-Zstd asks readers for 8 MiB."""
 
@@ -67,29 +68,6 @@ def dictionary_id(data: bytes) -> int:
     return int.from_bytes(data[4:8], "little")
 
 
-class Savings(NamedTuple):
-    """The bytes of records, and of their gzip members (zlib, level 6) and frames without and with a dictionary."""
-
-    plain: int
-    gzip: int
-    without: int
-    compressed: int
-
-
-def savings(records: Sequence[bytes], dictionary: bytes, level: int) -> Savings:
-    """What a dictionary saves on `records`, each as a member or frame of its own."""
-    held = zstandard.ZstdCompressionDict(dictionary)
-    held.precompute_compress(level)
-    without = zstandard.ZstdCompressor(level, write_checksum=True)
-    packer = zstandard.ZstdCompressor(level, dict_data=held, write_checksum=True)
-    return Savings(
-        sum(map(len, records)),
-        sum(len(zlib.compress(record, 6, 31)) for record in records),
-        sum(len(without.compress(record)) for record in records),
-        sum(len(packer.compress(record)) for record in records),
-    )
-
-
 def dictionary_frame(dictionary: bytes) -> bytes:
     """The skippable frame that makes a dictionary part of a file. The dictionary is compressed in it."""
     packer = zstandard.ZstdCompressor(_FRAME_LEVEL, write_checksum=True, write_content_size=True)
@@ -122,6 +100,11 @@ class Inflater:
         self.dictionary_id = dictionary.dict_id() if dictionary is not None else 0
         self.whole = self.new()
         """The one for whole frames. Only one thread may use it."""
+
+    @property
+    def dictionary(self) -> bytes:
+        """The dictionary, b"" for none."""
+        return b"" if self._dictionary is None else self._dictionary.as_bytes()
 
     def new(self) -> zstandard.ZstdDecompressor:
         """Return one more decompressor."""

@@ -73,13 +73,17 @@ def parse_record_types(names: Iterable[str]) -> frozenset[bytes] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class CaptureOptions:
-    """What is indexed, and how. `records` of None means every record that has a URL."""
+    """What is indexed, and how. `records` of None means every record that has a URL.
+
+    With `check_digests`, a record whose bytes do not have the digest in its header is damage.
+    """
 
     records: frozenset[bytes] | None = DEFAULT_RECORDS
     post_append: bool = False
     minimal: bool = False
     unsurt: bool = False
     keep_www: bool = False
+    check_digests: bool = False
 
     @property
     def lineless(self) -> frozenset[bytes]:

@@ -25,6 +25,7 @@ from cdxmill.formats.lines.surt import origin_keys
 from cdxmill.stages import native
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.make_captures import make_captures
+from cdxmill.stages.records.check_digests import DigestChecks
 from cdxmill.stages.records.parse_header import BlankContent, RecordError
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.records.record_parts import digest_of
@@ -115,7 +116,12 @@ def index_archive(
 ) -> CaptureLines:
     """The CDX lines of one archive, with the field `filename`. The archive is read in chunks of `chunk` bytes."""
     read_common = common_reader(filename, options) if line_format == "cdxj" else None
-    records = read_records(read_at, options.lineless, chunk, read_common)
+    records: Iterator[Item]
+    if options.check_digests:
+        checks = DigestChecks(read_at, chunk, read_common)
+        records = checks.checked(read_records(read_at, options.lineless, chunk, checks.read_common))
+    else:
+        records = read_records(read_at, options.lineless, chunk, read_common)
     return CaptureLines(make_captures(records, filename, options), line_format)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import zstandard
@@ -24,6 +25,8 @@ from cdxmill.stages.records.read_contents import HELD, Content
 _WINDOW_LOG = 23
 """Of the largest window that every reader has."""
 _HIGHEST_ZLIB = 9
+_TRIED = 8 << 20
+"""Bytes of contents that are packed in two ways to find out whether a dictionary pays. They are held in memory."""
 Write = Callable[[bytes], object]
 
 
@@ -79,9 +82,10 @@ class _Stream(Protocol):
 
 
 class Packer(ABC):
-    """Packs contents into members or frames. `head` has the bytes that a file starts with."""
+    """Packs contents into members or frames. `head` has the bytes that a file starts with; `library` makes them."""
 
     head = b""
+    library = ""
     _compress: Callable[[bytes | bytearray], bytes]
     _decompress: Callable[[bytes], bytes | bytearray]
 
@@ -124,6 +128,7 @@ class GzipPacker(Packer):
         compressor = Compressor("libdeflate", level)
         self._compress, self._decompress = compressor.compress, compressor.decompress
         self._level = min(level, _HIGHEST_ZLIB)
+        self.library = f"libdeflate, {compressor.version()}"
 
     def _streams(self, size: int) -> tuple[_Stream, Callable[[bytes], bytes]]:
         deflater = zlib.compressobj(self._level, zlib.DEFLATED, zlib.MAX_WBITS | 16)
@@ -136,6 +141,7 @@ class ZstPacker(Packer):
     def __init__(self, level: int, dictionary: bytes = b"") -> None:
         given = zstandard.ZstdCompressionDict(dictionary) if dictionary else None
         self.head = dictionary_frame(dictionary) if dictionary else b""
+        self.library = "zstd " + ".".join(map(str, zstandard.ZSTD_VERSION))
         written: dict[str, Any] = {"write_checksum": True, "write_content_size": True, "write_dict_id": True}
         window_log = zstandard.ZstdCompressionParameters.from_level(level).window_log
         settings = zstandard.ZstdCompressionParameters.from_level(
@@ -159,6 +165,47 @@ def _differs() -> StoppedError:
     return StoppedError(
         "a record that was compressed does not decompress to the same bytes; check the memory of this machine"
     )
+
+
+def packed_size(content: Content, packer: Packer) -> int:
+    """The length of a content's member or frame."""
+    if content.data is None:
+        return packer.pack_large(content, len)
+    return len(packer.pack(content.data))
+
+
+def choose_packer(
+    contents: Iterator[Content | Damage], packer: Packer, plain: Packer, size: int
+) -> tuple[Packer, Iterator[Content | Damage]]:
+    """`packer`, or `plain` if the `head` of the first takes more bytes than it saves; and all contents.
+
+    Packs the first contents in both ways, until it has saved as much as its head takes, or is expected not to for all
+    `size` bytes of the archive. So the same archive always gets the same packer.
+    """
+    held: list[Content | Damage] = []
+    saved = seen = 0
+    chosen: Packer | None = None
+    for item in contents:
+        held.append(item)
+        if isinstance(item, Damage):
+            continue
+        if item.data is None:  # it is valid until the next one is asked for
+            chosen = packer if _pays(saved, item.offset, size, packer) else plain
+        else:
+            saved += len(plain.pack(item.data)) - len(packer.pack(item.data))
+            seen += item.size
+            if saved > len(packer.head):
+                chosen = packer
+            elif seen >= _TRIED:
+                chosen = packer if _pays(saved, item.offset + item.length, size, packer) else plain
+        if chosen is not None:
+            break
+    return chosen or plain, chain(held, contents)
+
+
+def _pays(saved: int, read: int, size: int, packer: Packer) -> bool:
+    """Whether a packer saves more than its head takes, if it saves as much everywhere as in the first `read` bytes."""
+    return saved * size > len(packer.head) * read
 
 
 class Packed(NamedTuple):

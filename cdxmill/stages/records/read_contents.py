@@ -15,6 +15,7 @@ from itertools import chain
 from typing import IO, TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
+from cdxmill.formats.archives.framing import DICTIONARY_MAGIC
 from cdxmill.formats.archives.small_member import inflate_member
 from cdxmill.formats.archives.warc_header import Head, HeaderMatch, HeaderShapes, head_of
 from cdxmill.stages import native
@@ -82,6 +83,38 @@ def read_contents(
 
     items = read_records(read_at, chunk=chunk, read_common=take, max_window=max_window)
     return _contents(items, _Bytes(window, _units_of(window, max_window)), scratch)
+
+
+def contents_between(read_at: ReadAt, chunk: int) -> Callable[[int, int], Iterator[Content]]:
+    """A function that gives the content between two offsets of an archive; none if it is empty."""
+    window = Window(read_at, chunk)
+    archive: list[_Bytes] = []
+
+    def contents(start: int, end: int) -> Iterator[Content]:
+        if not archive:  # the first bytes of a file are read only if they are needed
+            archive.append(_Bytes(window, _units_of(window)))
+        return archive[0].contents(start, end, None)
+
+    return contents
+
+
+def dictionary_in(read_at: ReadAt) -> bytes:
+    """The dictionary that an archive starts with; b"" if it has none, or one that `recompress` cannot write.
+
+    Content without tables of probabilities, which has no id, is not a dictionary that WARC-Zstd allows.
+    """
+    if read_at(0, len(DICTIONARY_MAGIC)) != DICTIONARY_MAGIC:
+        return b""
+    from cdxmill.formats.archives.zstd_dictionary import dictionary_id
+    from cdxmill.stages.records.read_zst import Frames  # the library is slow to import
+
+    frames = Frames(Window(read_at, LOCAL_CHUNK))
+    try:
+        frames.read_dictionary()
+        dictionary_id(frames.inflater.dictionary)
+    except (MemberError, ValueError):
+        return b""
+    return frames.inflater.dictionary
 
 
 class Refusals(NamedTuple):

@@ -1,0 +1,126 @@
+"""Figures of `recompress` that one can decide by: what --estimate promises, and where a dictionary pays."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import zstandard
+
+from bench.warc_corpus import WarcRecipe, make_records
+from cdxmill import UsageError, recompress
+from tests.stages.records.test_read_zst import members
+
+if TYPE_CHECKING:
+    from tests.conftest import RunCdxmill
+
+DICTIONARY_FRAME = b"\x5d\x2a\x4d\x18"
+
+
+def media(seed: int, mime: bytes, size: int) -> bytes:
+    """A member with a payload that cannot be compressed."""
+    block = b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\n\r\n%b" % (mime, random.Random(seed).randbytes(size))
+    head = (
+        b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.b/%d\r\nWARC-Date: 2024-01-02T03:04:05Z"
+        % seed
+    )
+    return gzip.compress(b"%b\r\nContent-Length: %d\r\n\r\n%b\r\n\r\n" % (head, len(block), block), 1)  # fmt: skip
+
+
+def pages(seed: int, number: int = 80) -> bytes:
+    return b"".join(make_records(WarcRecipe(seed, number, 4000), f"{seed}.warc.gz"))
+
+
+COLLECTIONS = {
+    "pages": [pages(1), pages(2)],
+    "images and videos": [b"".join(media(n, b"image/jpeg", 9000 * n) for n in range(20)), media(50, b"video/mp4", 10 << 20)],
+    "mixed": [pages(3) + media(60, b"video/mp4", 1 << 20), pages(4, 8) + media(61, b"image/png", 90_000)],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dictionary of 64 KiB for such pages, and one of 1 KiB."""
+    directory = tmp_path_factory.mktemp("trained")
+    (directory / "a.warc.gz").write_bytes(pages(9, 150))
+    records: list[bytes | bytearray | memoryview] = list(members(directory / "a.warc.gz"))
+    for name, size in (("d", 64 << 10), ("small", 1 << 10)):
+        (directory / name).write_bytes(zstandard.train_dictionary(size, records, dict_id=40000).as_bytes())
+    return directory
+
+
+@pytest.mark.parametrize("collection", COLLECTIONS)
+@pytest.mark.parametrize("dictionary", ["", "d"])
+def test_the_estimate_is_what_recompress_does(
+    collection: str, dictionary: str, trained: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    for number, data in enumerate(COLLECTIONS[collection]):
+        (tmp_path / f"{number}.warc.gz").write_bytes(data)
+    options = ["--dictionary", trained / dictionary] if dictionary else []
+    done = run_cdxmill("recompress", "-p", "1", "--estimate", *options, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.warc.gz", "1.warc.gz"], (
+        "nothing is written"
+    )
+    *rows, last = done.stderr.decode().splitlines()
+    how = re.search(r"\(([0-9.]+) % (smaller|larger)\); about [0-9,]+ s of CPU time", last)
+    assert how is not None, last
+    promised = float(how[1]) * (1 if how[2] == "smaller" else -1)
+    found = recompress(
+        tmp_path, output=tmp_path / "z", dictionary=trained / dictionary if dictionary else None
+    )
+    achieved = 100 * (1 - found.after / found.before)
+    assert abs(promised - achieved) < 0.5, "all records were tried"
+    assert rows[0].split() == ["kind", "of", "content", "records", "before", "after"]
+
+
+def test_a_dictionary_is_embedded_only_where_it_pays(
+    trained: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    """Small archives became 50 times as large: a dictionary of 1 MiB is larger than they are."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "pages.warc.gz").write_bytes(pages(1, 300))
+    (tmp_path / "in" / "few.warc.gz").write_bytes(pages(2, 3))
+    (tmp_path / "in" / "images.warc.gz").write_bytes(
+        b"".join(media(n, b"image/png", 9 << 17) for n in range(9))
+    )
+    done = run_cdxmill("recompress", "-o", "z", "--dictionary", trained / "d", "in", cwd=tmp_path)
+    assert done.returncode == 0
+    assert b"2 archives got no dictionary, because it takes more bytes than it saves there" in done.stderr
+    starts = {path.name: path.read_bytes()[:4] for path in (tmp_path / "z").glob("*.zst")}
+    assert {name for name, start in starts.items() if start == DICTIONARY_FRAME} == {"pages.warc.zst"}
+    for path in (tmp_path / "z").glob("*.zst"):
+        assert path.stat().st_size < 1.02 * (tmp_path / "in" / path.name.replace("zst", "gz")).stat().st_size
+    assert b"3 up to date" in run_cdxmill("recompress", "-o", "z", "--dictionary", trained / "d", "in", cwd=tmp_path).stderr  # fmt: skip
+
+
+def test_a_zst_file_keeps_its_dictionary(trained: Path, tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    """It was dropped without a word: 22 MiB became 40 MiB."""
+    (tmp_path / "a.warc.gz").write_bytes(pages(1, 60))
+    for arguments in (
+        ["-o", "with", "--dictionary", trained / "small", "a.warc.gz"],
+        ["-o", "kept", "--level", "3", "with/a.warc.zst"],
+        ["-o", "dropped", "--drop-dictionary", "with/a.warc.zst"],
+        ["-o", "gz", "--to", "gz", "kept/a.warc.zst"],
+    ):
+        done = run_cdxmill("recompress", *arguments, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    with_it, kept, dropped = ((tmp_path / name / "a.warc.zst").read_bytes() for name in ("with", "kept", "dropped"))  # fmt: skip
+    head = 8 + int.from_bytes(with_it[4:8], "little")
+    assert with_it[:head] == kept[:head]
+    assert not dropped.startswith(DICTIONARY_FRAME)
+    same = run_cdxmill("verify", "a.warc.gz", "gz/a.warc.gz", cwd=tmp_path)
+    assert same.returncode == 0, same.stderr
+
+
+def test_a_dictionary_that_other_programs_refuse_is_refused(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.warc.gz").write_bytes(pages(1, 3))
+    (tmp_path / "large").write_bytes((trained / "d").read_bytes() + bytes(8 << 20))
+    with pytest.raises(
+        UsageError, match="is larger than 8 MiB, and other programs cannot read such archives"
+    ):
+        recompress(tmp_path / "a.warc.gz", output=tmp_path / "z", dictionary=tmp_path / "large")
