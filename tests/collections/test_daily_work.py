@@ -249,3 +249,18 @@ def test_a_damaged_cluster_of_another_tool_is_not_changed(tmp_path: Path) -> Non
     with pytest.raises(InputError, match="has errors and no cluster"):
         cdxmill.add(tmp_path / "c", tmp_path / "new.cdxj.gz", cdx=True)
     assert {path.name: path.read_bytes() for path in (tmp_path / "c").iterdir()} == before
+
+
+def test_shards_that_are_kept_for_readers_are_not_added_again(
+    crawl: Path, pywb_warcs: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    cdxmill.build(pywb_warcs / "example.warc.gz", output=other, shards=1)
+    cdxmill.add(other, pywb_warcs / "dupes.warc.gz")
+    gone = lines_of(other)[0]
+    cdxmill.remove(other, json.loads(gone.split(b" ", 2)[2])["url"], keep_old=0)
+    cdxmill.add(other, pywb_warcs / "post-test.warc.gz")
+    assert (other / ".kept.json").exists()
+    cdxmill.add(crawl, other, cdx=True)
+    assert set(lines_of(other)) <= set(lines_of(crawl))
+    assert gone not in lines_of(crawl)

@@ -9,7 +9,7 @@ from pathlib import Path
 from cdxmill.cluster.archive_index import has_archive_index
 from cdxmill.cluster.change import Change, changed_record, delete_kept, open_change
 from cdxmill.cluster.exclude import read_excluded
-from cdxmill.cluster.write import shards_of
+from cdxmill.cluster.write import read_manifest
 from cdxmill.commands.clusters.build import CDX_DIRECTORY
 from cdxmill.commands.clusters.sorting import sort_files
 from cdxmill.commands.clusters.zipnum import ZipnumOptions
@@ -77,7 +77,7 @@ def _cdx_files(named: list[str], failures: Failures) -> list[str]:
     for name in named:
         place = locate(name)
         if place.properties.can_write and (place / MANIFEST).exists():
-            found += [str(place / shard) for shard in shards_of(place)]
+            found += [str(place / shard.name) for shard in read_manifest(place / MANIFEST).shards]
         else:
             rest.append(name)
     return found + (find_cdx_files(rest, failures) if rest or not found else [])
