@@ -75,6 +75,9 @@ class CrashBench:
                 *("-o", str(self.base / name), str(source)),
             )
         self.plain("build", "-q", "-p", "1", "-s", "1", "-o", str(self.base / "real"), *sources)
+        shutil.copytree(self.base / "real", self.base / "changed")
+        self.plain("remove", "-q", str(self.base / "changed"), "--keep-old", "0", "*.archive.org")
+        self.plain("remove", "-q", str(self.base / "changed"), "--keep-old", "0", "example.com/*")
         self.plain("recompress", "-q", "-p", "1", "--offsets", "-o", str(self.base / "moved"), *sources)
 
     def plain(self, *arguments: str) -> None:

@@ -32,6 +32,7 @@ def all_scenarios(bench: CrashBench) -> list[Scenario]:
         *_of_splits(bench),
         *_of_clusters(bench),
         *_of_publish(bench),
+        *_of_changes(bench),
         *_of_copy(bench),
         *_of_readers(bench),
     ]
@@ -117,6 +118,22 @@ def _of_publish(bench: CrashBench) -> list[Scenario]:
         Scenario("publish-2", publish + _TWO),
         Scenario("publish-over", publish + _ONE + _REPLACE, old),
         Scenario("publish-same", same, _copied(bench, "cluster", "c")),
+    ]
+
+
+def _of_changes(bench: CrashBench) -> list[Scenario]:
+    """Changes of a cluster that other changes have left shards of."""
+    cluster = str(bench.out / "c")
+    add = ["add", "-q", cluster, "--cdx", str(bench.base / "old.cdx")]
+    archives = ["add", "-q", cluster, str(bench.base / "in")]
+    remove = ["remove", "-q", "--keep-old", "0", cluster, "*.iana.org"]
+    old = _copied(bench, "changed", "c")
+    return [
+        Scenario("add", add + _ONE, old),
+        Scenario("add-2", add + _TWO, old),
+        Scenario("add-archives", archives + _ONE, old),
+        Scenario("remove", remove + _ONE, old),
+        Scenario("compact", ["compact", "-q", cluster, *_ONE], old),
     ]
 
 

@@ -168,7 +168,9 @@ def test_only_blocks_that_change_are_decompressed() -> None:
     old = build([b"k%02d 1 {}" % number for number in range(40)], 2)
     assert read_ranges(old, [b"k07 2 {}"]) == [old.blocks()[3]]
     assert read_ranges(old, [b"k99 2 {}"]) == [old.blocks()[19]]
-    assert len(read_ranges(old, [b"k08 1 {more}"])) == 2, "a line of the first key of a block may be before it"
+    assert len(read_ranges(old, [b"k08 1 {more}"])) == 2, (
+        "a line of the first key of a block may be before it"
+    )
 
 
 def test_a_shard_that_ends_before_its_blocks_is_reported() -> None:

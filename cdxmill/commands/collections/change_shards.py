@@ -94,7 +94,7 @@ def work_directory(change: Change) -> Iterator[Path]:
     """A directory for temporary files: on the disk of the cluster, or where the system has such files."""
     with ExitStack() as files:
         if change.place.is_remote:
-            yield Path(files.enter_context(temporary_directory()))
+            yield Path(files.enter_context(temporary_directory())) / "work"
         else:
             yield Path((change.staged / "work").local)
 
