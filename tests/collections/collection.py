@@ -287,11 +287,12 @@ class Collection:
             *map(part_of, listed),
             *BESIDE,
             "notes.txt",
+            "metadata.yaml",
             "changes.jsonl",
             "exclude.txt",
             ".kept.json",
         }
-        assert self.place.entries().keys() <= allowed
+        assert self.place.entries().keys() - allowed == set()
         failures = Failures(printed=False)
         verified = verify(Verifying(self.place_text, processes=1), failures)
         assert (failures.items, verified.faults, verified.lines) == ([], 0, len(self.lines))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from cdxmill.errors import InputError
 from cdxmill.formats.clusters.manifest import Manifest
 from cdxmill.formats.clusters.zipnum import MANIFEST
 from cdxmill.messages import count
+from cdxmill.outputs.time import output_time
 from cdxmill.stages.zipnum.change_shard import Changes
 
 LOG = "changes.jsonl"
@@ -76,7 +76,7 @@ def logged(change: Change, command: str, done: Done, asked: Mapping[str, object]
         before = b""
     fields = {
         "change": change.number,
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "time": output_time(),
         "command": command,
         **{name: value for name, value in asked.items() if value},
         "added": done.counts.added,
