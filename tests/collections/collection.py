@@ -195,7 +195,8 @@ class Collection:
             some = sorted(line for line in new | there if self.rng.random() < 0.7)
             if not some:  # an empty file is reported
                 continue
-            self.rng.choice([self.rng.shuffle, list.sort])(some)
+            if self.rng.random() < 0.5:
+                self.rng.shuffle(some)
             given.update(some)
             data = b"".join(line + b"\n" for line in some)
             path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
@@ -220,8 +221,8 @@ class Collection:
         """Remove drawn lines; before it, a dry run prints them and changes nothing."""
         asked = Asked(self.rng, self.scratch, sorted(self.lines))
         gone = set(filter(asked.wants, self.lines))
-        common = {"keep_old": 0, "processes": self.processes}
-        options = {name: value for name, value in asked.options.items() if name != "exclude"}
+        common: dict[str, Any] = {"keep_old": 0, "processes": self.processes}
+        options: dict[str, Any] = {name: value for name, value in asked.options.items() if name != "exclude"}
         if self.rng.random() < 0.3:
             before, printed = self.files(), list[bytes]()
             dry = Removing(self.place_text, asked.queries, **options, dry_run=True, **common)
