@@ -93,7 +93,7 @@ def findings(bench: CrashBench, scenario: Scenario, point: Point, wanted: Wanted
     last = done.stderr.strip()[-300:]
     for what in (
         *_wrong_end(scenario, point, done, left, wanted),
-        *_wrong_files(left, wanted.files, old, done.status),
+        *(_mixed if scenario.is_change else _wrong_files)(left, wanted.files, old, done.status),
     ):
         yield f"{what} {where}: {last}"
     for command in scenario.reruns or [scenario.command]:
@@ -164,6 +164,25 @@ def _wrong_files(
             ]
             if missing:
                 yield f"PARTIAL {name} beside another {missing[0]}"
+
+
+def _mixed(
+    left: dict[str, bytes], new: dict[str, bytes], old: dict[str, bytes], status: int
+) -> Iterator[str]:
+    """Readers of the index find the shards of the old cluster, or those of the new one."""
+    if status == 1:  # an input could not be read: a cluster without its lines
+        return
+    (index,) = (name for name in left if name.endswith("/cluster.idx"))
+    if left[index] not in (new[index], old[index]):
+        yield f"PARTIAL {index}"
+        return
+    which = new if left[index] == new[index] else old
+    directory = index.removesuffix("cluster.idx")
+    located = {row.split(b"\t")[0] for row in left[f"{directory}cluster.loc"].splitlines()}
+    for shard in {row.split(b"\t")[1] for row in left[index].splitlines()}:
+        name = f"{directory}{shard.decode()}"
+        if shard not in located or left.get(name) != which[name]:
+            yield f"PARTIAL {name}"
 
 
 def main() -> int:

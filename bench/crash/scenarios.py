@@ -21,6 +21,8 @@ class Scenario:
     prepare: Callable[[], None] = lambda: None
     reruns: list[list[str]] = field(default_factory=list)
     has_stdout: bool = False
+    is_change: bool = False
+    """A cluster is changed in its place, so files of the old and the new one are side by side for a moment."""
 
 
 def all_scenarios(bench: CrashBench) -> list[Scenario]:
@@ -129,11 +131,11 @@ def _of_changes(bench: CrashBench) -> list[Scenario]:
     remove = ["remove", "-q", "--keep-old", "0", cluster, "*.iana.org"]
     old = _copied(bench, "changed", "c")
     return [
-        Scenario("add", add + _ONE, old),
-        Scenario("add-2", add + _TWO, old),
-        Scenario("add-archives", archives + _ONE, old),
-        Scenario("remove", remove + _ONE, old),
-        Scenario("compact", ["compact", "-q", cluster, *_ONE], old),
+        Scenario("add", add + _ONE, old, is_change=True),
+        Scenario("add-2", add + _TWO, old, is_change=True),
+        Scenario("add-archives", archives + _ONE, old, is_change=True),
+        Scenario("remove", remove + _ONE, old, is_change=True),
+        Scenario("compact", ["compact", "-q", cluster, *_ONE], old, is_change=True),
     ]
 
 

@@ -3,7 +3,7 @@
     cdx-00003-7.gz         shard 3 as change 7 has written it. No name is used twice, so no reader takes it for another
     .change/plan.json      the number of the change. Without ready.json, its shards and this directory are deleted
     .change/               the files that will replace those of the cluster
-    .change/ready.json     their names, in order. From now on, they will replace them, also after a kill
+    .change/ready.json     their names, in order, and paths to delete then. From now on, that is done, also after a kill
     .kept.json             the shards that were replaced. They stay for readers of the old index
 
     1  write the changed shards and their parts, and the new files to .change
@@ -52,6 +52,7 @@ from cdxmill.formats.clusters.zipnum import (
 )
 from cdxmill.running.failures import Failure
 from cdxmill.running.lock import check_held, hold
+from cdxmill.running.resume import check_work
 from cdxmill.storage.location import Location, PathOrUrl, ask_all, locate
 
 _PLAN, _READY = "plan.json", "ready.json"
@@ -72,8 +73,17 @@ class Change(NamedTuple):
         """The directory of the files that will replace those of the cluster."""
         return self.place / CHANGE
 
-    def commit(self, shards: Sequence[ShardEntry], record: RunRecord, files: Mapping[str, bytes]) -> None:
-        """Switch to `shards`, which are written. `files` are others to replace. Raises StoppedError."""
+    def commit(
+        self,
+        shards: Sequence[ShardEntry],
+        record: RunRecord,
+        files: Mapping[str, bytes],
+        stale: Sequence[str] = (),
+    ) -> None:
+        """Switch to `shards`, which are written. `files` are others to replace, `stale` are paths to delete after it.
+
+        Raises StoppedError.
+        """
         now = time.time()
         old = {shard.name for shard in self.manifest.shards}
         kept = {**kept_shards(self.place), **dict.fromkeys(sorted(old - {one.name for one in shards}), now)}
@@ -89,7 +99,8 @@ class Change(NamedTuple):
         check_held()
         _write(self.place / LOCATIONS, locations)
         names = [*sorted(contents.keys() - {*_LAST}), *_LAST]
-        _write(self.staged / _READY, json.dumps(names).encode())
+        ready = {"files": names, "stale": list(stale)}
+        _write(self.staged / _READY, json.dumps(ready).encode())
         settle(self.place)
 
 
@@ -108,6 +119,7 @@ def open_change(path: PathOrUrl, note: Callable[[str], None]) -> Iterator[Change
         )
     with hold(place, note):
         check_settled(place)
+        check_work(place / CHANGE, frozenset({_PLAN, _READY}))
         settle(place)
         manifest = read_manifest(place / MANIFEST)
         if fault := fault_of(place):
@@ -135,18 +147,26 @@ def settle(place: Location) -> None:
     """Finish the change that is ready, or take back one that is not. Requires: the cluster is held. Raises StoppedError."""
     staged = place / CHANGE
     try:
-        names = json.loads((staged / _READY).read_bytes())
+        ready = json.loads((staged / _READY).read_bytes())
     except AbsentError:
         _take_back(place)
         return
     found = staged.entries()
-    for name in names:
+    for name in ready["files"]:
         check_held(60)
         if name == MANIFEST:
             _write(place / name, (staged / name).read_bytes())
         elif name in found:
             (staged / name).move(place / name)
+    ask_all(Location.remove, [place / name for name in ready["stale"]])
     (staged / _READY).remove()
+    _delete(staged)
+
+
+def _delete(staged: Location) -> None:
+    """Delete the directory. What shows that it is of cdxmill goes last."""
+    for name in sorted(staged.entries(), key=lambda name: name == _PLAN):
+        (staged / name).remove_tree()
     staged.remove_tree()
 
 
@@ -167,9 +187,7 @@ def _take_back(place: Location) -> None:
             place / LOCATIONS, _formatted((row.shard, row.locations) for row in rows if row.shard not in lost)
         )
     ask_all(Location.remove, [place / name for name in lost])
-    for name in sorted(staged.entries(), key=lambda name: name == _PLAN):
-        (staged / name).remove_tree()
-    staged.remove_tree()
+    _delete(staged)
 
 
 def _change_of(name: str) -> int:

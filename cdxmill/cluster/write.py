@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from cdxmill.cluster.find import location_names, resolved, why_refused
 from cdxmill.cluster.split_files import SPLITS, stored_splits, write_splits
-from cdxmill.errors import InputError
+from cdxmill.errors import AbsentError, InputError
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import (
     Manifest,
@@ -161,11 +161,11 @@ def shards_of(place: Location) -> list[str]:
 
 
 def kept_shards(place: Location) -> dict[str, float]:
-    """The replaced shards that are kept for readers, and since when. A corrupt list is an empty one."""
+    """The replaced shards that are kept for readers, and since when. A corrupt list is an empty one. Raises InputError."""
     try:
         found: Any = json.loads((place / KEPT).read_bytes())
         return {name: float(since) for name, since in found.items() if NUMBERED.fullmatch(name)}
-    except (InputError, ValueError, AttributeError, TypeError, RecursionError):
+    except (AbsentError, ValueError, AttributeError, TypeError, RecursionError):
         return {}
 
 

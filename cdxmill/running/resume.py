@@ -25,18 +25,21 @@ _MARKS = frozenset({_JOB, "shards.json"})
 """Files of which a work directory has one, unless it is empty."""
 
 
-def is_own_work(work: Location) -> bool:
-    """Whether a work directory is cdxmill's own: one of somebody else is never used or deleted. Raises InputError."""
+def is_own_work(work: Location, marks: frozenset[str] = _MARKS) -> bool:
+    """Whether a work directory is cdxmill's own: one of somebody else is never used or deleted. Raises InputError.
+
+    One that is not empty has one of the `marks`.
+    """
     if work.is_remote:
         return True
     path = Path(work.local)
     names = {name for name in work.entries() if not OWN_TEMPORARY.fullmatch(name)}
-    return path.is_dir() and not path.is_symlink() and (not names or bool(names & _MARKS))
+    return path.is_dir() and not path.is_symlink() and (not names or bool(names & marks))
 
 
-def check_work(work: Location) -> None:
+def check_work(work: Location, marks: frozenset[str] = _MARKS) -> None:
     """Raise UsageError if somebody else's file or directory has the name of a work directory."""
-    if not is_own_work(work) and os.path.lexists(work.local):
+    if not is_own_work(work, marks) and os.path.lexists(work.local):
         raise foreign(Path(work.local))
 
 

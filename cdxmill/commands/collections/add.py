@@ -32,7 +32,7 @@ from cdxmill.running.resume import WorkDirectory
 from cdxmill.search.lookup import open_searched
 from cdxmill.stages.lines.cdx_text import fields_of
 from cdxmill.stages.zipnum.change_shard import ChangeRule
-from cdxmill.storage.location import locate
+from cdxmill.storage.location import Location, ask_all, locate
 from cdxmill.tasks.sorting import SortResult
 
 
@@ -52,6 +52,8 @@ def add(asked: Adding, failures: Failures) -> ChangeSummary:
         places = {archive.filename: identity(archive.location) for archive in names}
         paths += _index(change, names, asked, failures)
         found = _sorted(change, paths, places, scratch, asked, failures)
+        refused = [name for archive, name in names.items() if archive.filename not in places]
+        ask_all(Location.remove, [change.place / CDX_DIRECTORY / name for name in refused])
         wanted = ChangeWanted(
             runs=found.runs,
             rule=ChangeRule(change.manifest.numlines),
@@ -96,7 +98,7 @@ def _index(change: Change, names: Mapping[Input, str], asked: Adding, failures: 
 def _sorted(
     change: Change,
     paths: Sequence[str],
-    places: Mapping[str, str],
+    places: dict[str, str],
     scratch: Path,
     asked: Adding,
     failures: Failures,
@@ -133,11 +135,14 @@ def _check_format(change: Change, sources: Iterable[CdxSource]) -> None:
 def _chosen(
     change: Change,
     sources: Sequence[CdxSource],
-    places: Mapping[str, str],
+    places: dict[str, str],
     again: bool,
     failures: Failures,
 ) -> list[CdxSource]:
-    """The files whose archives are not in the cluster under another name or content. The others are reported."""
+    """The files whose archives are not in the cluster under another name or content.
+
+    The others are reported, and their `places` deleted: else archives.tsv would say that they are in the cluster.
+    """
     listed = _listed(change)
     chosen = []
     with open_searched(change.place) as cluster:
@@ -147,13 +152,15 @@ def _chosen(
             if copies and not again and len(copies) == len(found):
                 reason = f"has the records of {copies[0].other}, which is in the cluster, so it was not added"
                 failures.add(copies[0].name, None, reason, "use --again to add it under this name, too")
+                for one in found:
+                    places.pop(one.name, None)
                 continue
             other = next((one.name for one in found if _is_other(one.name, one.known, places, listed)), None)
             if other is not None:
                 reason = (
                     f"the cluster has another archive of this name, {listed[other][0]}, so it was not added"
                 )
-                failures.add(places[other], None, reason, "use --dir-root to give it another name")
+                failures.add(places.pop(other), None, reason, "use --dir-root to give it another name")
                 continue
             for one in found:
                 if one.known is Known.SOME:

@@ -32,7 +32,7 @@ from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.stages.lines.drop_lines import LineRange
 from cdxmill.stages.zipnum.change_shard import ChangeRule
-from cdxmill.storage.location import Location, ask_all, locate, pieces
+from cdxmill.storage.location import locate, pieces
 from cdxmill.storage.scratch import Scratch
 
 Print = Callable[[bytes], object]
@@ -118,10 +118,8 @@ def _commit(change: Change, done: Done, asked: Removing, archives: frozenset[str
     }
     stale = _cdx_files(change, done)
     record = changed_record(change.place, change.number, [], [])
-    own = {f"{CDX_DIRECTORY}/{file.name}" for file in stale}
-    record = record._replace(files=[name for name in record.files if name not in own])
-    change.commit(done.shards, record, {**files, LOG: logged(change, "remove", done, said)})
-    ask_all(Location.remove, stale)
+    record = record._replace(files=[name for name in record.files if name not in stale])
+    change.commit(done.shards, record, {**files, LOG: logged(change, "remove", done, said)}, stale)
 
 
 def _without(change: Change, archives: Iterable[str]) -> bytes:
@@ -152,8 +150,8 @@ def _pattern(query: str, match_type: str | None) -> str:
     return {"prefix": f"{bare}*", "domain": f"*.{bare}"}.get(match_type or "", f"{bare.rstrip('/')}/*")
 
 
-def _cdx_files(change: Change, done: Done) -> list[Location]:
-    """The CDX files beside the cluster that have removed lines."""
+def _cdx_files(change: Change, done: Done) -> list[str]:
+    """The paths of the CDX files beside the cluster that have removed lines."""
     if not done.gone or not has_archive_index(change.place):
         return []
     read, names = field_reader("filename"), set[str]()
@@ -165,7 +163,7 @@ def _cdx_files(change: Change, done: Done) -> list[Location]:
     directory = change.place / CDX_DIRECTORY
     there = directory.entries()
     found = [unique_name(place) for name in sorted(names) for place in listed.get(name, ())]
-    return [directory / name for name in found if name in there]
+    return [f"{CDX_DIRECTORY}/{name}" for name in found if name in there]
 
 
 def _lines(path: Path) -> Iterator[bytes]:
