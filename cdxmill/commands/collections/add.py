@@ -49,10 +49,11 @@ def add(asked: Adding, failures: Failures) -> ChangeSummary:
         delete_kept(change.place, asked.keep_old)
         before = len(failures.items)
         names = unique_names(archives)
-        places = {archive.filename: identity(archive.location) for archive in names}
         paths += _index(change, names, asked, failures)
+        indexed = {archive: name for archive, name in names.items() if _path(change, name) in paths}
+        places = {archive.filename: identity(archive.location) for archive in indexed}
         found = _sorted(change, paths, places, scratch, asked, failures)
-        refused = [name for archive, name in names.items() if archive.filename not in places]
+        refused = [name for archive, name in indexed.items() if archive.filename not in places]
         ask_all(Location.remove, [change.place / CDX_DIRECTORY / name for name in refused])
         wanted = ChangeWanted(
             runs=found.runs,
@@ -92,7 +93,11 @@ def _index(change: Change, names: Mapping[Input, str], asked: Adding, failures: 
     directory = change.place / CDX_DIRECTORY
     index_to_directory(names, directory, index_options(asked, Rule.RENEW), failures)
     there = directory.entries()
-    return [str(directory / name) for name in names.values() if name in there]
+    return [_path(change, name) for name in names.values() if name in there]
+
+
+def _path(change: Change, name: str) -> str:
+    return str(change.place / CDX_DIRECTORY / name)
 
 
 def _sorted(
