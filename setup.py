@@ -37,6 +37,7 @@ def share(directory: str, *patterns: str) -> "tuple[str, list[str]]":
 
 S3 = ["boto3>=1.35.70"]
 SCAN = ["ada-url>=4", "hyperscan>=0.9", "resiliparse>=2.0.1", "selectolax>=1.0.2"]
+LANGUAGES = ["py3langid>=0.3"]
 PARQUET = ["pyarrow>=20"]
 JOBS = [
     "mrjob==0.7.4",
@@ -50,6 +51,7 @@ AUDIT = ["cyclonedx-bom==7.5.0", "pip-audit==2.10.1", "uv==0.13.9"]  # bin/audit
 DOCS = ["mkdocs-material==9.8.1"]  # builds the site from docs/
 TEST = [
     *SCAN,
+    *LANGUAGES,
     *PARQUET,
     *SERVE,
     *S3,
@@ -153,6 +155,7 @@ setup(
     extras_require={
         "s3": S3,
         "scan": SCAN,
+        "languages": LANGUAGES,
         "parquet": PARQUET,
         "jobs": JOBS,
         "spark": SPARK,

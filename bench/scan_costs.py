@@ -15,12 +15,12 @@ from bench.contenders import program
 
 PAGE = "mime=text/html and "
 STEPS = (
-    ("decompress and find the records", ["--where", "length<0"]),
-    ("HTTP head", ["--where", "status=0"]),
+    ("decompress and find the records", ["--where", "url:nowhere-to-be-found"]),
+    ("HTTP head", ["--where", "status=999"]),
     ("body", ["--where", PAGE + "body:nowhere-to-be-found"]),
-    ("parse the HTML, title", ["--where", PAGE + "title:nowhere-to-be-found"]),
+    ("title", ["--where", PAGE + "title:nowhere-to-be-found"]),
     ("links", ["--where", PAGE + "(title:nowhere-to-be-found or link:nowhere-to-be-found)"]),
-    ("text and language", ["--where", PAGE + "(link:nowhere-to-be-found or lang=xx)"]),
+    ("parse the HTML, text and language", ["--where", PAGE + "(link:nowhere-to-be-found or lang=ba)"]),
     ("rows as JSON", ["--where", "mime=text/html", "--extract", "url,title,text,links,lang"]),
 )
 

@@ -82,6 +82,12 @@ class Scanning(ArchiveInputs, Existing, Watching, EngineOptions):
         Excludes("engine=spark"),
         default=None,
     )
+    detector: str = option(
+        "--detector NAME",
+        "Detector of languages: fast; or py3langid, which is right more often and takes up to 100 times as long.",
+        default="fast",
+        choices=("fast", "py3langid"),
+    )
     sample: str | int | None = option(
         "--sample N",
         "Choose N of the matching records of all archives, or a share such as 1%, at random. The same ones in each run.",

@@ -9,7 +9,7 @@ from typing import IO
 
 from cdxmill.commands.scanning.rows import packer
 from cdxmill.outputs.time import output_time
-from cdxmill.stages.pages.decode_text import detect_language
+from cdxmill.stages.pages.detectors import detect_language
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.pages.language_codes import THREE_LETTERS
 from cdxmill.stages.records.pack_contents import write_contents

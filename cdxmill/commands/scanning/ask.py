@@ -36,6 +36,7 @@ def _scan_options(asked: Scanning) -> ScanOptions:
         calls=text_list(asked.call or ()),
         page_calls=text_list(asked.call_page or ()),
         to=asked.to,
+        detector=asked.detector,
         sample=None if asked.sample is None else str(asked.sample),
         seed=asked.seed or 0,
         seconds=asked.timeout,

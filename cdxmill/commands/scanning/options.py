@@ -17,7 +17,9 @@ from cdxmill.commands.scanning.rows import check_format
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.named import Input
 from cdxmill.outputs.existing import Seen
+from cdxmill.stages.pages.detectors import PY3LANGID, detecting
 from cdxmill.stages.scan.columns import columns_of, returned, type_named, type_of
+from cdxmill.stages.scan.conditions import ReadLines
 from cdxmill.stages.scan.fields import DEFAULT, Extractor, Level, UserStep
 from cdxmill.stages.scan.plan import Plan
 from cdxmill.stages.scan.sampling import SAMPLE, parse_sample, sample_field
@@ -44,6 +46,7 @@ class ScanOptions(OutputOptions):
     calls: tuple[str, ...] = ()
     page_calls: tuple[str, ...] = ()
     to: str = "jsonl.gz"
+    detector: str = "fast"
     sample: str | None = None
     seed: int = 0
     limit: float | None = None
@@ -124,23 +127,31 @@ def compiled(options: ScanOptions) -> Program:
 
     check_format(options.to)
     try:
-        fields = {SAMPLE: sample_field(options.seed)}
-        plan = Plan(_conditions(options), read_lines, fields)
-        is_table = options.to == "parquet"
-        steps = [_user_step(name, False, files, is_table) for name in options.calls]
-        steps += [_user_step(name, True, files, is_table) for name in options.page_calls]
-        extractor = Extractor(options.extract, options.finds, steps, {**fields, **plan.matched()})
-        if is_table and not extractor.columns:
-            raise ValueError("a Parquet file has at least one column; give --extract")
-        if max(plan.level, extractor.level) >= Level.PAGE:
-            for name in ("selectolax.lexbor", "resiliparse.parse.lang", "ada_url"):
-                importlib.import_module(name)
-        return Program(plan, extractor, files)
+        with detecting(options.detector):
+            return _program(options, read_lines, files)
     except ValueError as error:
         raise UsageError(str(error)) from None
     except ModuleNotFoundError as error:
         name = (error.name or "").partition(".")[0]
-        raise UsageError(f"{name} is not installed; {install_extra('scan')}") from None
+        how = install_extra("languages" if name == PY3LANGID else "scan")
+        raise UsageError(f"{name} is not installed; {how}") from None
+
+
+def _program(options: ScanOptions, read_lines: ReadLines, files: list[bytes]) -> Program:
+    """The program; `files` gets the content of the files that are read. Raises ValueError, ModuleNotFoundError."""
+    fields = {SAMPLE: sample_field(options.seed)}
+    plan = Plan(_conditions(options), read_lines, fields)
+    is_table = options.to == "parquet"
+    steps = [_user_step(name, False, files, is_table) for name in options.calls]
+    steps += [_user_step(name, True, files, is_table) for name in options.page_calls]
+    extractor = Extractor(options.extract, options.finds, steps, {**fields, **plan.matched()})
+    if is_table and not extractor.columns:
+        raise ValueError("a Parquet file has at least one column; give --extract")
+    if max(plan.level, extractor.level) >= Level.PAGE:
+        needed = (options.detector,) if options.detector == PY3LANGID else ()
+        for name in ("selectolax.lexbor", "resiliparse.parse.lang", "ada_url", *needed):
+            importlib.import_module(name)
+    return Program(plan, extractor, files)
 
 
 def _conditions(options: ScanOptions) -> tuple[str, ...]:

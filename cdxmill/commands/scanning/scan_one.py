@@ -17,6 +17,7 @@ from cdxmill.errors import AbsentError, InputError, RefusedError, UntriedError
 from cdxmill.formats.archives.warc_header import HeaderMatch, HeaderShapes
 from cdxmill.running.failures import Failure
 from cdxmill.running.watched import NO_LOSSES, Losses, mark, unmark, unmarked
+from cdxmill.stages.pages.detectors import detecting
 from cdxmill.stages.pages.full_record import CUT_RECORD, FullRecord
 from cdxmill.stages.records.parse_header import RecordError
 from cdxmill.stages.records.read_contents import Content, Refusals, choose_at, choose_contents
@@ -73,8 +74,11 @@ def scan_one(task: ScanTask) -> ScannedArchive:
 
     If it cannot be read to its end, nothing is written, and an output of an earlier run stays.
     """
-    if task.ranks:
-        return _rank_one(task)
+    with detecting(task.options.detector):
+        return _rank_one(task) if task.ranks else _scan_one(task)
+
+
+def _scan_one(task: ScanTask) -> ScannedArchive:
     output, scan, error = OneOutput(task), _Scan(task), None
     try:
         with output.writing(lambda: scan.failures) as file:

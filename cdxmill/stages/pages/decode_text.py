@@ -184,7 +184,7 @@ class Language(NamedTuple):
     confidence: float
 
 
-_UNKNOWN = Language("", 0.0)
+UNKNOWN = Language("", 0.0)
 
 
 def language_tag(text: str | None) -> str | None:
@@ -197,17 +197,22 @@ def language_tag(text: str | None) -> str | None:
     return tag if _TAG.fullmatch(tag) else None
 
 
+def has_letters(text: str) -> bool:
+    """Whether a text has any letter."""
+    return _LETTER.search(text) is not None
+
+
 def detect_language(text: str) -> Language:
     """The language of the first 10,000 characters of `text`."""
     from resiliparse.parse.lang import detect_fast
 
     if not text.isascii() and (found := _by_script(text[:LOOKED_AT:_STEP])):
         return found
-    if _LETTER.search(text) is None:  # resiliparse gives a language for it
-        return _UNKNOWN
+    if not has_letters(text):  # resiliparse gives a language for it
+        return UNKNOWN
     code, rank = detect_fast(text[:LOOKED_AT], cutoff=_FARTHEST)
     if code == "unknown":
-        return _UNKNOWN
+        return UNKNOWN
     return Language(code, round(1 - rank / _FARTHEST, 2))
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from cdxmill.stages import native
 from cdxmill.stages.pages.computed import computed
-from cdxmill.stages.pages.decode_text import Language, decode_text, detect_language, language_tag
+from cdxmill.stages.pages.decode_text import Language, decode_text, language_tag
+from cdxmill.stages.pages.detectors import detect_language
 from cdxmill.stages.pages.nesting import NESTED, parsed_size
 from cdxmill.stages.pages.web_urls import LinkBase
 
@@ -90,12 +91,17 @@ class Page:
     @computed
     def _outline(self) -> tuple[str, str | None, list[str | None]] | None:
         """Title, href of the base, and hrefs; None if only the tree has them. It takes a tenth of the time of the tree."""
-        return native.outline(self.html, False, _parsed_value) if native.outline is not None else None
+        return self._outlined(only_title=False)
+
+    def _outlined(self, *, only_title: bool) -> tuple[str, str | None, list[str | None]] | None:
+        import selectolax.lexbor  # noqa: F401 - now, and not at the first page that needs it
+
+        return None if native.outline is None else native.outline(self.html, only_title, _parsed_value)
 
     @computed
     def title(self) -> str:
         """The title on one line."""
-        found = None if native.outline is None else native.outline(self.html, True, _parsed_value)
+        found = self._outlined(only_title=True)
         return " ".join((found[0] if found is not None else self._title_in_tree()).split())
 
     def _title_in_tree(self) -> str:

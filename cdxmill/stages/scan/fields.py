@@ -111,7 +111,7 @@ def has_text(record: FullRecord) -> bool:
 
 
 def _language(record: FullRecord) -> Any:
-    from cdxmill.stages.pages.decode_text import detect_language  # slow to import
+    from cdxmill.stages.pages.detectors import detect_language  # slow to import
 
     if record.page is not None:
         return record.page.language

@@ -252,10 +252,10 @@ def _time_part(condition: Condition) -> str:
 
 def _language(condition: Condition) -> str:
     """A code that the detector knows, or "" for an unknown language."""
-    from resiliparse.parse.lang import supported_langs
+    from cdxmill.stages.pages.detectors import known_languages
 
     text = condition.value.lower()
-    if text and text not in (known := {*supported_langs(), "ja", "ko", "zh"}):
+    if text and text not in (known := known_languages()):
         _check_one(condition)
         raise condition.wrong(f"expected a code such as en; the codes are {', '.join(sorted(known))}")
     return text
