@@ -31,6 +31,9 @@ _BLOCK, _PAYLOAD = b"warc-block-digest", b"warc-payload-digest"
 _ARC, _WARC = "arc", b"WARC/"
 _HINT = "compare it with another copy; index without --check-digests if the crawler wrote wrong digests"
 
+_MOST_DECODED = 4 << 30
+"""Bytes that are hashed in another way than they lie. A bomb of some megabytes could take hours."""
+
 Common = TypeVar("Common")
 
 
@@ -191,14 +194,17 @@ class ContentCheck:
 
 
 def claim_hasher(claim: Claim) -> Callable[[Callable[[], Iterable[bytes]]], bytes]:
-    """A function that hashes pieces as a claim does; b"" if they cannot be decoded."""
+    """A function that hashes pieces as a claim does; b"" if they cannot be decoded, or get too large."""
     import hashlib
 
     def hashed(pieces: Callable[[], Iterable[bytes]]) -> bytes:
-        digest = hashlib.new(claim.algorithm, usedforsecurity=False)
+        digest, size = hashlib.new(claim.algorithm, usedforsecurity=False), 0
         try:
             for piece in pieces():
                 digest.update(piece)
+                size += len(piece)
+                if size > _MOST_DECODED:
+                    return b""
         except PayloadError:
             return b""
         return digest.digest()
