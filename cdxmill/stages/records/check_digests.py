@@ -126,24 +126,10 @@ class ContentCheck:
             return
         self._held += piece
         if len(self._held) >= _HEAD:
-            self._begin(self._held)
+            self.feed_whole(self._held)
 
-    def seen(self, pieces: Callable[[], Iterator[bytes]]) -> SeenDigests:
-        """The result. `pieces` gives all bytes once more, if a digest is not that of the bytes as they are."""
-        if self._held is not None:
-            self._begin(self._held)
-        wrong = ""
-        for one in self._sums:
-            own = one.digest()
-            if not one.claim.is_of(own) and not self._is_decoded(one.claim, pieces):
-                claim = one.claim
-                wrong = (
-                    f"{claim.field} is {claim.algorithm}:{claim.value[:130]}, but the bytes have {own.hex()}"
-                )
-                break
-        return SeenDigests(self._kind, len(self._sums), wrong, self._headers)
-
-    def _begin(self, data: bytearray) -> None:
+    def feed_whole(self, data: bytes | bytearray) -> None:
+        """Begin with bytes that contain the header and the HTTP head."""
         self._held = None
         if data.startswith(_WARC):
             try:
@@ -155,7 +141,22 @@ class ContentCheck:
                 self._kind = "unknown"
         self._add(data)
 
-    def _read_header(self, data: bytearray) -> None:
+    def seen(self, pieces: Callable[[], Iterator[bytes]]) -> SeenDigests:
+        """The result. `pieces` gives all bytes once more, if a digest is not that of the bytes as they are."""
+        if self._held is not None:
+            self.feed_whole(self._held)
+        wrong = ""
+        for one in self._sums:
+            own = one.digest()
+            if not one.claim.is_of(own) and not self._is_decoded(one.claim, pieces):
+                claim = one.claim
+                wrong = (
+                    f"{claim.field} is {claim.algorithm}:{claim.value[:130]}, but the bytes have {own.hex()}"
+                )
+                break
+        return SeenDigests(self._kind, len(self._sums), wrong, self._headers)
+
+    def _read_header(self, data: bytes | bytearray) -> None:
         headers, start = parse_warc_header(data)
         size = int(headers[b"content-length"])
         self._kind, self._headers = headers.get(b"warc-type", b"unknown").decode("latin-1"), headers
@@ -239,8 +240,11 @@ def _between(pieces: Iterator[bytes], start: int, end: int) -> Iterator[bytes]:
 def seen_in(content: Content) -> SeenDigests:
     """Read a content, and check its digests."""
     check = ContentCheck()
-    for piece in content.pieces():
-        check.feed(piece)
+    if content.data is not None:
+        check.feed_whole(content.data)
+    else:
+        for piece in content.stream():
+            check.feed(piece)
     return check.seen(content.pieces)
 
 
@@ -254,7 +258,7 @@ def watched(
     check = ContentCheck()
     if content.data is not None:
         add(content.data)
-        check.feed(content.data)
+        check.feed_whole(content.data)
         done(check.seen(content.pieces))
         return content
 
