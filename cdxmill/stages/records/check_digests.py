@@ -16,7 +16,7 @@ from cdxmill.formats.archives.http_head import parse_http_head
 from cdxmill.formats.archives.warc_header import MAX_HEADER, HeaderError, parse_warc_header
 from cdxmill.stages.records.decode_payload import PayloadError, dechunk, decode_payload
 from cdxmill.stages.records.read_contents import Content, contents_between
-from cdxmill.stages.records.record_parts import BLOCK_HEAD, payload_start
+from cdxmill.stages.records.record_parts import BLOCK_HEAD, is_base32_of, payload_start
 from cdxmill.stages.records.take_record import ReadCommon
 from cdxmill.stages.window import ReadAt
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _ALGORITHMS = frozenset(("md5", "sha1", "sha256", "sha384", "sha512"))
 _CLAIM = re.compile(r"(?:urn:)?([A-Za-z0-9-]+):(\S+)")
+_SHA1, _SHA1_SIZE = re.compile("[A-Z2-7]{32}"), 20
+"""The usual form: SHA-1 in base32."""
 _HEAD = MAX_HEADER + BLOCK_HEAD
 """Bytes that contain the header and the HTTP head of every record that has them."""
 _BLOCK, _PAYLOAD = b"warc-block-digest", b"warc-payload-digest"
@@ -52,6 +54,8 @@ class Claim(NamedTuple):
         >>> Claim("", "md5", "D41D8CD98F00B204E9800998ECF8427E").is_of(bytes.fromhex("d41d8cd98f00b204e9800998ecf8427e"))
         True
         """
+        if len(digest) == _SHA1_SIZE and _SHA1.fullmatch(self.value):
+            return is_base32_of(self.value.encode(), digest)
         value = self.value.rstrip("=")
         if len(value) == 2 * len(digest):
             return value.lower() == digest.hex()
