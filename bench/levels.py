@@ -146,10 +146,11 @@ def make_rows(measured: dict[str, list[Run]]) -> list[list[str]]:
 
 
 def for_page(passages: list[Passage]) -> list[Passage]:
-    """The comparison of dictionaries, and some levels for WARC files."""
-    comparison, warc = passages[:2]
+    """The comparisons of dictionaries, and some levels for WARC files."""
+    number = next(number for number, one in enumerate(passages) if one.title == "WARC")
+    warc = passages[number]
     rows = [row for row in warc.rows[1:] if int(row[0].split(" ")[1]) in ON_PAGE]
-    return [comparison, warc._replace(rows=[warc.rows[0], *rows])]
+    return [*passages[:number], warc._replace(rows=[warc.rows[0], *rows])]
 
 
 def measure_kind(kind: str, ways: list[Way], records: list[bytes], runs: int) -> dict[str, list[Run]]:
@@ -170,7 +171,7 @@ def parse_options() -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--quick", action="store_true", help="tiny inputs and few levels, to test the benchmark")
-    add("--records", type=int, default=6000, metavar="N", help="records of the WARC (default 6000)")
+    add("--records", type=int, default=1501, metavar="N", help="records of the WARC (default 1501)")
     add("--runs", type=int, default=3, metavar="N", help="alternating runs below level 15 (default 3)")
     add("--markdown", type=Path, metavar="FILE", help="replace the tables of a page")
     add("--plot", type=Path, metavar="FILE", help="draw size and time of each way as SVG")
@@ -204,6 +205,19 @@ def compare(measured: dict[str, list[bytes]], held: dict[str, bytes]) -> Passage
         rows.append([kind, "1", *(f"{size:.3f}" for size in sizes)])
     facts = "Sizes as ratios to gzip 6, zstd level 6. `all` is trained on a third of each kind."
     return Passage("A dictionary for each kind of file", facts, rows)
+
+
+def compare_sizes(records: list[bytes], samples: list[bytes]) -> Passage:
+    """What smaller dictionaries make of WARC files, at level 6."""
+    base = sum(len(zlib.compress(record, 6, 31)) for record in records)
+    rows = [["dictionary", "size"]]
+    for size in (DICTIONARY // 4, DICTIONARY // 2, DICTIONARY):
+        show(f"training {size >> 10} KiB")
+        dictionary = train(samples, min(size, sum(map(len, samples)) // 8), 6)
+        pack = zstd_way("", 6, dictionary).pack
+        packed = sum(len(pack(record)) for record in records)
+        rows.append([f"{size >> 10} KiB", f"{packed / base:.3f}"])
+    return Passage("The size of the dictionary", "WARC files, zstd level 6. Sizes as ratios to gzip 6.", rows)
 
 
 def series_of(measured: dict[str, list[Run]]) -> level_plot.Series:
@@ -241,8 +255,8 @@ def main() -> None:
         passages.append(Passage(kind, facts, make_rows(found)))
         panels[kind] = series_of(found)
         print(passages[-1].as_text(), flush=True)
-    passages.insert(0, compare(measured, held))
-    print(passages[0].as_text(), flush=True)
+    passages[:0] = [compare(measured, held), compare_sizes(test, samples_of(other))]
+    print("\n".join(one.as_text() for one in passages[:2]), flush=True)
     if options.markdown:
         lines = [f"Measured on {date.today()}.", "\n".join(f"- {line}" for line in head)]
         write_markdown(

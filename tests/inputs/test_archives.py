@@ -189,7 +189,14 @@ def test_two_inputs_with_one_name_are_refused_before_any_work(
         (("index",), {"a.warc.gz.cdx.gz", "a.arc.gz.cdx.gz"}),
         (
             ("recompress", "--to", "gz", "--index"),
-            {"a.warc.gz", "a.arc.gz", "a.warc.gz.cdx.gz", "a.arc.gz.cdx.gz"},
+            {
+                "a.warc.gz",
+                "a.arc.gz",
+                "a.warc.gz.cdx.gz",
+                "a.arc.gz.cdx.gz",
+                "a.warc.gz.proof.json",
+                "a.arc.gz.proof.json",
+            },
         ),
     ],
 )
@@ -213,7 +220,7 @@ def test_a_plain_and_a_compressed_archive_of_one_name_have_an_output_each(
     ):
         done = run_cdxmill(command, "-o", command, "in", cwd=directory)
         assert done.returncode == 0, done.stderr
-        assert made(directory / command) == names
+        assert {name for name in made(directory / command) if not name.endswith(".proof.json")} == names
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,8 @@ def test_it_is_not_up_to_date(command: list[str], client: Any, capfd: pytest.Cap
     call = [*command, "-q", "-o", f"s3://{BUCKET}/{place}", "a.warc.gz"]
     assert main(call) == 0
     for item in client.list_objects_v2(Bucket=BUCKET, Prefix=place)["Contents"]:
+        if item["Key"].endswith(".proof.json"):  # it has its own message
+            continue
         body = change(client, item["Key"])
         capfd.readouterr()
         assert main(call) == 2

@@ -25,7 +25,6 @@ from cdxmill.formats.lines.surt import origin_keys
 from cdxmill.stages import native
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.make_captures import make_captures
-from cdxmill.stages.records.check_digests import DigestChecks
 from cdxmill.stages.records.parse_header import BlankContent, RecordError
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.records.record_parts import digest_of
@@ -118,6 +117,8 @@ def index_archive(
     read_common = common_reader(filename, options) if line_format == "cdxj" else None
     records: Iterator[Item]
     if options.check_digests:
+        from cdxmill.stages.records.check_digests import DigestChecks  # imports slow libraries
+
         checks = DigestChecks(read_at, chunk, read_common)
         records = checks.checked(read_records(read_at, options.lineless, chunk, checks.read_common))
     else:

@@ -21,7 +21,14 @@ from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.make_captures import make_captures
 from cdxmill.stages.records.decode_payload import PayloadError, dechunk, decode_payload
 from cdxmill.stages.records.read_units import QUICK_CONTENT
-from cdxmill.stages.records.record_parts import base32, digest_of, payload_start, record_parts, sha1
+from cdxmill.stages.records.record_parts import (
+    base32,
+    digest_of,
+    is_base32_of,
+    payload_start,
+    record_parts,
+    sha1,
+)
 
 _SHA1 = re.compile(r"(?:sha1:)?([A-Z2-7]{32})")
 _HAS_PAYLOAD = frozenset((b"response", b"resource", b"metadata", b"conversion"))
@@ -30,7 +37,6 @@ _HEAD_END = b"\n\r\n"
 _CLOSING = 4
 """Bytes after the block of a WARC record."""
 _DIGEST_FIELD = re.compile(rb'"digest": "([A-Z2-7]{32})"')
-_DIGITS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789abcdefghijklmnopqrstuv")
 
 
 def wrong_digest(record: Record, content: Iterator[bytes], digest: str) -> str | None:
@@ -143,7 +149,7 @@ class CommonChecks:
     def _own_digest(self, content: bytearray | bytes, start: int, end: int) -> bytes:
         """The digest of a payload whose record has none: the wanted one if it has that."""
         hashed = sha1(memoryview(content)[start:end])
-        self._is_checked = _is_same(self._wanted, hashed.digest())
+        self._is_checked = is_base32_of(self._wanted, hashed.digest())
         return self._wanted if self._is_checked else base32(hashed)
 
     def line_of(self, member: bytes, line: bytes) -> CommonLine | None:
@@ -165,13 +171,8 @@ class CommonChecks:
             return None
         if is_of_revisit(same):
             return made if self._has_revisits and is_revisit(content) else None
-        is_same = self._is_checked or _is_same(wanted[1], sha1(common_payload(content)).digest())
+        is_same = self._is_checked or is_base32_of(wanted[1], sha1(common_payload(content)).digest())
         return made if is_same else None
-
-
-def _is_same(digest: bytes, hashed: bytes) -> bool:
-    """Whether a digest in base32 is that of these 20 bytes. Faster than base32 of them."""
-    return int(digest.translate(_DIGITS), 32) == int.from_bytes(hashed, "big")
 
 
 def common_payload(content: bytearray) -> memoryview:

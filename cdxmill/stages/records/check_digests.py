@@ -16,7 +16,7 @@ from cdxmill.formats.archives.http_head import parse_http_head
 from cdxmill.formats.archives.warc_header import MAX_HEADER, HeaderError, parse_warc_header
 from cdxmill.stages.records.decode_payload import PayloadError, dechunk, decode_payload
 from cdxmill.stages.records.read_contents import Content, contents_between
-from cdxmill.stages.records.record_parts import BLOCK_HEAD, payload_start
+from cdxmill.stages.records.record_parts import BLOCK_HEAD, is_base32_of, payload_start
 from cdxmill.stages.records.take_record import ReadCommon
 from cdxmill.stages.window import ReadAt
 
@@ -25,11 +25,16 @@ if TYPE_CHECKING:
 
 _ALGORITHMS = frozenset(("md5", "sha1", "sha256", "sha384", "sha512"))
 _CLAIM = re.compile(r"(?:urn:)?([A-Za-z0-9-]+):(\S+)")
+_SHA1, _SHA1_SIZE = re.compile("[A-Z2-7]{32}"), 20
+"""The usual form: SHA-1 in base32."""
 _HEAD = MAX_HEADER + BLOCK_HEAD
 """Bytes that contain the header and the HTTP head of every record that has them."""
 _BLOCK, _PAYLOAD = b"warc-block-digest", b"warc-payload-digest"
 _ARC, _WARC = "arc", b"WARC/"
 _HINT = "compare it with another copy; index without --check-digests if the crawler wrote wrong digests"
+
+_MOST_DECODED = 4 << 30
+"""Bytes that are hashed in another way than they lie. A bomb of some megabytes could take hours."""
 
 Common = TypeVar("Common")
 
@@ -49,6 +54,8 @@ class Claim(NamedTuple):
         >>> Claim("", "md5", "D41D8CD98F00B204E9800998ECF8427E").is_of(bytes.fromhex("d41d8cd98f00b204e9800998ecf8427e"))
         True
         """
+        if len(digest) == _SHA1_SIZE and _SHA1.fullmatch(self.value):
+            return is_base32_of(self.value.encode(), digest)
         value = self.value.rstrip("=")
         if len(value) == 2 * len(digest):
             return value.lower() == digest.hex()
@@ -123,24 +130,10 @@ class ContentCheck:
             return
         self._held += piece
         if len(self._held) >= _HEAD:
-            self._begin(self._held)
+            self.feed_whole(self._held)
 
-    def seen(self, pieces: Callable[[], Iterator[bytes]]) -> SeenDigests:
-        """The result. `pieces` gives all bytes once more, if a digest is not that of the bytes as they are."""
-        if self._held is not None:
-            self._begin(self._held)
-        wrong = ""
-        for one in self._sums:
-            own = one.digest()
-            if not one.claim.is_of(own) and not self._is_decoded(one.claim, pieces):
-                claim = one.claim
-                wrong = (
-                    f"{claim.field} is {claim.algorithm}:{claim.value[:130]}, but the bytes have {own.hex()}"
-                )
-                break
-        return SeenDigests(self._kind, len(self._sums), wrong, self._headers)
-
-    def _begin(self, data: bytearray) -> None:
+    def feed_whole(self, data: bytes | bytearray) -> None:
+        """Begin with bytes that contain the header and the HTTP head."""
         self._held = None
         if data.startswith(_WARC):
             try:
@@ -152,7 +145,22 @@ class ContentCheck:
                 self._kind = "unknown"
         self._add(data)
 
-    def _read_header(self, data: bytearray) -> None:
+    def seen(self, pieces: Callable[[], Iterator[bytes]]) -> SeenDigests:
+        """The result. `pieces` gives all bytes once more, if a digest is not that of the bytes as they are."""
+        if self._held is not None:
+            self.feed_whole(self._held)
+        wrong = ""
+        for one in self._sums:
+            own = one.digest()
+            if not one.claim.is_of(own) and not self._is_decoded(one.claim, pieces):
+                claim = one.claim
+                wrong = (
+                    f"{claim.field} is {claim.algorithm}:{claim.value[:130]}, but the bytes have {own.hex()}"
+                )
+                break
+        return SeenDigests(self._kind, len(self._sums), wrong, self._headers)
+
+    def _read_header(self, data: bytes | bytearray) -> None:
         headers, start = parse_warc_header(data)
         size = int(headers[b"content-length"])
         self._kind, self._headers = headers.get(b"warc-type", b"unknown").decode("latin-1"), headers
@@ -191,14 +199,17 @@ class ContentCheck:
 
 
 def claim_hasher(claim: Claim) -> Callable[[Callable[[], Iterable[bytes]]], bytes]:
-    """A function that hashes pieces as a claim does; b"" if they cannot be decoded."""
+    """A function that hashes pieces as a claim does; b"" if they cannot be decoded, or get too large."""
     import hashlib
 
     def hashed(pieces: Callable[[], Iterable[bytes]]) -> bytes:
-        digest = hashlib.new(claim.algorithm, usedforsecurity=False)
+        digest, size = hashlib.new(claim.algorithm, usedforsecurity=False), 0
         try:
             for piece in pieces():
                 digest.update(piece)
+                size += len(piece)
+                if size > _MOST_DECODED:
+                    return b""
         except PayloadError:
             return b""
         return digest.digest()
@@ -233,8 +244,11 @@ def _between(pieces: Iterator[bytes], start: int, end: int) -> Iterator[bytes]:
 def seen_in(content: Content) -> SeenDigests:
     """Read a content, and check its digests."""
     check = ContentCheck()
-    for piece in content.pieces():
-        check.feed(piece)
+    if content.data is not None:
+        check.feed_whole(content.data)
+    else:
+        for piece in content.stream():
+            check.feed(piece)
     return check.seen(content.pieces)
 
 
@@ -248,7 +262,7 @@ def watched(
     check = ContentCheck()
     if content.data is not None:
         add(content.data)
-        check.feed(content.data)
+        check.feed_whole(content.data)
         done(check.seen(content.pieces))
         return content
 

@@ -18,6 +18,7 @@ BLOCK_HEAD = 1 << 18
 """Bytes of a large block that are kept: enough for HTTP heads, request bodies and crawl metadata."""
 MAX_BODY = 256 << 20
 """Bytes of a decoded body. A bomb of a few kilobytes could fill the memory."""
+_DIGITS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789abcdefghijklmnopqrstuv")
 _HTTP_TYPES = frozenset((b"response", b"revisit", b"request"))
 _NO_DIGEST = frozenset((b"request", b"revisit", b"warcinfo"))
 
@@ -96,6 +97,11 @@ def base32(digest: _Hash) -> bytes:
     import base64
 
     return base64.b32encode(digest.digest())
+
+
+def is_base32_of(digest: bytes, hashed: bytes) -> bool:
+    """Whether a digest of 32 characters of base32 is that of these 20 bytes. Faster than base32 of them."""
+    return int(digest.translate(_DIGITS), 32) == int.from_bytes(hashed, "big")
 
 
 class RecordParts(NamedTuple):
