@@ -106,7 +106,7 @@ def _anywhere(archive: Input) -> Input:
 
 _SORTS_PER_CORE, _MOST_SORTS = 2, 100_000
 """Tasks that sort, per core and at most: a task that is repeated then reads 256 MB of gzipped lines again, and not a part
-of 400 of a crawl. A node merges the runs of so many tasks in two steps."""
+of 400 of a crawl. A node merges that many runs in two steps."""
 _PER_CORE = 4
 """Partitions of the counts per core."""
 
