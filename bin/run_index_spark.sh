@@ -54,20 +54,23 @@ find_spark() {
     submit+=("${SPARK_OPTIONS[@]}")
 }
 
-# Runs a job. Exits if it stopped.
+# Runs a job with these options of spark-submit, which come before the user's own. Exits if it stopped.
 step() {
-    run_or_show "${submit[@]}" "$@" ${S3_LOCAL_TEMP_DIR:+--local_temp_dir="$S3_LOCAL_TEMP_DIR"}
+    local own
+    read -r -a own <<<"$1"
+    shift
+    run_or_show "${submit[0]}" "${own[@]}" "${submit[@]:1}" "$@" ${S3_LOCAL_TEMP_DIR:+--local_temp_dir="$S3_LOCAL_TEMP_DIR"}
     go_on
 }
 
 index() {
-    step "$root/jobs/indexwarcs_cc_pyspark.py" --skip-existing ${WARC_BUCKET:+--input_base_url="$WARC_BUCKET"} \
+    step "${SPARK_INDEX_DEFAULTS:-}" "$root/jobs/indexwarcs_cc_pyspark.py" --skip-existing ${WARC_BUCKET:+--input_base_url="$WARC_BUCKET"} \
         --output_base_url="$WARC_CDX_BUCKET" ${NUM_WARC_INPUT_PARTITIONS:+--num_input_partitions="$NUM_WARC_INPUT_PARTITIONS"} \
         "${INDEX_OPTIONS[@]}" "${arguments[@]}" "$WARC_MANIFEST"
 }
 
 zipnum() {
-    step "$root/jobs/zipnumcluster_cc_pyspark.py" --output_base_url="$ZIPNUM_CLUSTER_DIR" \
+    step "${SPARK_ZIPNUM_DEFAULTS:-}" "$root/jobs/zipnumcluster_cc_pyspark.py" --output_base_url="$ZIPNUM_CLUSTER_DIR" \
         --partition_boundaries_file="$SPLIT_FILE" ${SHARDS:+--num_output_partitions="$SHARDS"} \
         "${ZIPNUM_OPTIONS[@]}" "${arguments[@]}" "$WARC_CDX"
 }

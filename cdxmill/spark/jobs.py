@@ -47,7 +47,7 @@ from cdxmill.stages.lines.sort_lines import Run, write_run
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import Location, PathOrUrl, join, locate
 from cdxmill.storage.scratch import Scratch
-from cdxmill.tasks.sampling import group_sources, sample_inventory, splits_of
+from cdxmill.tasks.sampling import TASKS, group_sources, sample_inventory, splits_of
 from cdxmill.tasks.sorting import share_of_runs
 
 _Task = TypeVar("_Task", bound=ArchiveTask)
@@ -104,6 +104,9 @@ def _anywhere(archive: Input) -> Input:
     return archive._replace(location=Location(archive.location.absolute()))
 
 
+_SORTS_PER_CORE, _MOST_SORTS = 2, 100_000
+"""Tasks that sort, per core and at most: a task that is repeated then reads 256 MB of gzipped lines again, and not a part
+of 400 of a crawl. A node merges that many runs in two steps."""
 _PER_CORE = 4
 """Partitions of the counts per core."""
 
@@ -155,7 +158,8 @@ class Maker:
         points = self.split_points(inventory, options, failures)
         shards = _finished_shards(place, len(points) + 1)
         wanted = frozenset(range(len(points) + 1)) - shards.keys()
-        groups = group_sources(inventory.sources)
+        tasks_of_cores = max(TASKS, _SORTS_PER_CORE * self._engine.cores)
+        groups = group_sources(inventory.sources, tasks_of_cores, _MOST_SORTS)
         tasks = [
             SortWork(
                 number=number,

@@ -26,7 +26,7 @@ from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.inputs.cdx_files import CdxSource
 from cdxmill.running.failures import Failure
 from cdxmill.running.resume import WORK
-from cdxmill.stages.lines.merge_lines import merge_blocks
+from cdxmill.stages.lines.merge_lines import MOST_RUNS, fewer_runs, merge_blocks
 from cdxmill.stages.lines.sort_lines import Run, Slice, cut_run
 from cdxmill.storage.local import stopping
 from cdxmill.storage.location import join, locate
@@ -155,8 +155,11 @@ def _receive(directory: Path, number: int, points: list[bytes], parts: Iterator[
                 file.seek(position)
                 file.write(data)
             sizes[name] = max(sizes.get(name, 0), position + len(data))
-    for name, size in sizes.items():
-        slices[name] = Slice(Run(name, size, size, 0, 0, size), 0, size, *bounds)
+    scratch = Scratch(directory)
+    received = [Run(name, size, size, 0, 0, size) for name, size in sorted(sizes.items())]
+    most = max(MOST_RUNS - len(slices), 1)
+    for run in fewer_runs(received, scratch.create, scratch.reader, most, scratch.delete):
+        slices[run.name] = Slice(run, 0, run.stop, *bounds)
     return [slices[name] for name in sorted(slices)]
 
 

@@ -40,18 +40,20 @@ def shards_by_size(sources: Sequence[CdxSource]) -> int:
     return min(max(-(-size // SHARD_SIZE), 1), MOST)
 
 
-_TASKS, _MOST_TASKS = 64, 400
+TASKS, _MOST_TASKS = 64, 400
 _LEAST, _LARGE = 8 << 20, 256 << 20
 
 
-def group_sources(sources: Sequence[CdxSource]) -> list[list[CdxSource]]:
+def group_sources(
+    sources: Sequence[CdxSource], tasks: int = TASKS, most: int = _MOST_TASKS
+) -> list[list[CdxSource]]:
     """Consecutive sources in groups of similar size; the same sizes give the same groups on any machine.
 
-    There are about _TASKS groups, more if these had over _LARGE bytes, and never more than _MOST_TASKS.
+    There are about `tasks` groups, more if these had over _LARGE bytes, and never more than `most`. A file is not divided.
     """
     total = sum(source.size for source in sources)
     # two groups in a row are larger than one may be
-    wanted = max(min(total // _TASKS, _LARGE), 2 * total // (_MOST_TASKS - 1), _LEAST)
+    wanted = max(min(total // tasks, _LARGE), 2 * total // (most - 1), _LEAST)
     groups: list[list[CdxSource]] = []
     room = 0
     for source in sources:

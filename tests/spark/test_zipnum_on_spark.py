@@ -26,6 +26,7 @@ from cdxmill.spark import tasks as spark_tasks
 from cdxmill.spark.engine import Engine, Shuffle
 from cdxmill.spark.jobs import Maker
 from cdxmill.spark.tasks import ShardWork, SortWork, join_parts, sort_and_send
+from cdxmill.stages.lines import merge_lines
 from cdxmill.storage.location import locate
 from cdxmill.tasks import sorting
 from tests.material.cdx_files import many_lines, write_gzip
@@ -207,6 +208,25 @@ def test_parts_may_come_in_any_order_and_are_small(
     found = hashes(tmp_path)
     assert found["cdx-00003.gz"] == hashes(expected)["cdx-00003.gz"]
     assert found["cdx-00004.gz"] == hashes(expected)["cdx-00004.gz"]
+
+
+def test_parts_of_more_tasks_than_are_merged_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_tasks, "MOST_RUNS", 3)
+    monkeypatch.setattr(merge_lines, "MOST_RUNS", 3)
+    lines = many_lines(900)
+    paths = [write_gzip(tmp_path / f"{number}.cdx.gz", lines[number::9], 60) for number in range(9)]
+    options = replace(OPTIONS, shards=2, points=(sorted(lines)[500],))
+    build_cluster(list(map(str, paths)), tmp_path / "local", options, Failures(printed=False))
+    shared = shard_work(str(tmp_path / "spark"))._replace(points=list(options.points or ()))
+    sent = [
+        part
+        for number, path in enumerate(paths)
+        for part in sort_and_send(sort_work(number, [str(path)])._replace(points=shared.points))
+    ]
+    for shard in range(2):
+        join_parts(shared, shard, (part for number, part in sent if number == shard))
+        name = f"cdx-{shard:05d}.gz"
+        assert (tmp_path / "spark" / name).read_bytes() == (tmp_path / "local" / name).read_bytes()
 
 
 def test_large_sorted_files_are_read_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

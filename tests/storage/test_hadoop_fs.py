@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.errors import AbsentError, InputError, OutageError, RefusedError
-from cdxmill.storage.hadoop import hdfs, pick
+from cdxmill.storage.hadoop import hadoop_fs, hdfs, pick
 from cdxmill.storage.location import locate
 
 from .contract import check_storage, check_writing
@@ -104,6 +104,17 @@ def test_without_a_hadoop_command_both_reasons_are_told(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="uses Kerberos, and there is no hadoop command; set HADOOP_HOME"):
         locate(URL).read_bytes()
+
+
+def test_many_files_are_copied_with_several_commands(hadoop: Path, tmp_path: Path) -> None:
+    """Issue 33: of 20,000 files for one mapper, none was read (`Argument list too long`)."""
+    write(hadoop, f'echo $# >>{tmp_path}/words\n[ "$3" = hdfs:///x/0 ] && exit 1; exit 0')
+    urls = [f"hdfs:///x/{'y' * 100 * bool(number)}{number}" for number in range(20_000)]
+    with pytest.raises(InputError):  # the first one is missing: the others are copied
+        hadoop_fs.fetch(urls, tmp_path)
+    counts = list(map(int, (tmp_path / "words").read_text().split()))
+    assert sum(counts) == len(urls) + 3 * len(counts)
+    assert 10 < len(counts) < 30
 
 
 @pytest.mark.parametrize(

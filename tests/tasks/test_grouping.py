@@ -32,5 +32,13 @@ def test_a_crawl_is_work_for_many_processes(size: int, least: int) -> None:
     assert least <= len(group_sources(sources([size] * 90_000))) <= 400
 
 
+def test_a_task_of_spark_that_is_repeated_reads_256_mb_at_most() -> None:
+    """Issue 33: it had at most 200 tasks, of 1.5 GB each for a crawl, whatever the number of cores."""
+    groups = group_sources(sources([3 << 20] * 90_000), 800, 100_000)
+    assert max(sum(source.size for source in group) for group in groups) <= 256 << 20
+    assert len(groups) > 1000
+    assert len(group_sources(sources([1 << 20] * 90_000), 5000, 100_000)) > 4000, "as many as there are cores"
+
+
 def test_little_is_one_task() -> None:
     assert len(group_sources(sources([1000] * 2000))) == 1

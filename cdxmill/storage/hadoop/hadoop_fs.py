@@ -24,6 +24,8 @@ from cdxmill.storage.patience import stops
 
 _AT_ONCE = BoundedSemaphore(4)
 """Each JVM takes some hundred megabytes."""
+_COMMAND = 128 << 10
+"""Bytes of the names in one command: `hadoop` passes them on to a command line of Java."""
 _FORM = "%b %Y %F %n"
 _ENTRY = re.compile(r"(\d+) (\d+) (regular file|directory) (.*)")
 """A line of `-stat` with _FORM: size, milliseconds since 1970, kind and name."""
@@ -55,8 +57,15 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
 
 
 def fetch(patterns: Sequence[str], directory: Path) -> None:
-    """Copy files to a directory of this machine with one command. Raises InputError if one of them cannot be copied."""
-    _run(patterns[0], "-get", *patterns, str(directory))
+    """Copy files to a directory of this machine with few commands. Raises InputError if one of them cannot be copied."""
+    errors: list[InputError] = []
+    for batch in _batches(patterns):
+        try:
+            _run(batch[0], "-get", *batch, str(directory))
+        except InputError as error:  # the other files are copied all the same
+            errors.append(error)
+    if errors:
+        raise errors[0]
 
 
 @contextmanager
@@ -132,7 +141,8 @@ def upload(paths: Sequence[Path], url: str) -> None:
     # an S3 object is visible only when it is complete: -d writes the final name
     direct = ["-d"] if url.startswith(("s3:", "s3a:")) else []
     with stops(url, "written"):
-        _run(url, "-put", "-f", *direct, *(path.absolute().as_uri() for path in paths), f"{url.rstrip('/')}/")
+        for batch in _batches([path.absolute().as_uri() for path in paths]):
+            _run(url, "-put", "-f", *direct, *batch, f"{url.rstrip('/')}/")
 
 
 def make(url: str) -> None:
@@ -191,7 +201,8 @@ def remove(url: str) -> None:
 def remove_tree(*urls: str) -> None:
     """Delete files, and directories with all that is below them, if they exist. Raises StoppedError."""
     with stops(urls[0], "deleted"):
-        _run(urls[0], "-rm", "-r", "-f", "-skipTrash", *map(quoted, urls))
+        for batch in _batches(list(map(quoted, urls))):
+            _run(batch[0], "-rm", "-r", "-f", "-skipTrash", *batch)
 
 
 def move(url: str, target: str) -> None:
@@ -209,6 +220,20 @@ def copy_mode(url: str, target: str) -> None:
         mode = _lines(url, "-stat", "%a", quoted(url))[:1]
         if mode:
             _run(target, "-chmod", *mode, quoted(target))
+
+
+def _batches(words: Sequence[str]) -> Iterator[list[str]]:
+    """The words in lists, each for one command: the system limits the size of a command line."""
+    batch: list[str] = []
+    size = 0
+    for word in words:
+        size += len(os.fsencode(word)) + 1
+        if batch and size > _COMMAND:
+            yield batch
+            batch, size = [], len(os.fsencode(word)) + 1
+        batch.append(word)
+    if batch:
+        yield batch
 
 
 def quoted(url: str) -> str:

@@ -1,0 +1,66 @@
+"""The files beside the shards of a very large cluster, from made-up parts: one domain has a fifth of all lines.
+
+    python -m bench.made_up_index [SHARDS [BLOCKS]]
+
+Joins the parts as every engine does, checks the result as a rerun does, and prints CPU seconds and the peak of memory.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from cdxmill.cluster.write import fault_of, write_cluster_files
+from cdxmill.formats.clusters.compressor import Compressor
+from cdxmill.formats.clusters.manifest import ShardEntry
+from cdxmill.formats.clusters.zipnum import part_name, shard_name
+from cdxmill.storage.location import locate
+
+_LINES = 3000
+_DOMAIN = 5
+"""One of so many blocks is of one domain."""
+
+
+def _key(shard: int, block: int, shards: int) -> bytes:
+    """The first key of a block; those of a fifth of the shards are of one domain."""
+    host = b"com,large" if shard < shards // _DOMAIN else b"org,host%05d" % shard
+    return b"%b)/a/path/of/usual/length/%05d/%07d 20260101000000" % (host, shard, block)
+
+
+def _make_parts(directory: Path, shards: int, blocks: int) -> list[ShardEntry]:
+    entries = []
+    for shard in range(shards):
+        name = shard_name(shard)
+        rows = (
+            b"%b\t%b\t%d\t%d\n" % (_key(shard, block, shards), name.encode(), 200_000 * block, 200_000)
+            for block in range(blocks)
+        )
+        (directory / part_name(shard)).write_bytes(b"".join(rows))
+        entries.append(ShardEntry(name, 200_000 * blocks, blocks * _LINES, blocks, "0" * 64))
+    return entries
+
+
+def main(shards: int = 1000, blocks: int = 1_000_000) -> None:
+    """Make the parts, join and check them, and print what that cost."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        entries = _make_parts(directory, shards, blocks // shards)
+        points = [_key(shard, 0, shards) for shard in range(1, shards)]
+        before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+        there = locate(directory)
+        write_cluster_files(there, entries, points, Compressor(), _LINES, locate("s3://bucket/crawl"))
+        fault = fault_of(there, index_only=True)
+        seconds = time.process_time() - start
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        size = (directory / "cluster.idx").stat().st_size
+    if fault is not None:
+        raise SystemExit(fault)
+    print(f"{shards} shards, {blocks} blocks, cluster.idx of {size >> 20} MiB: {seconds:.1f} CPU s,")
+    print(f"peak {peak >> 10} MiB, of which {(peak - before) >> 10} MiB more than before")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
