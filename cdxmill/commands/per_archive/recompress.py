@@ -102,7 +102,7 @@ class RecompressTask(ArchiveTask):
 class RecompressedArchive(NamedTuple):
     """What came of an archive: bytes before and after (0 if nothing was written), records, captures in its index.
 
-    `notes` are about records of the new archive.
+    `notes` are about records of the new archive, `old_notes` about what the old one has besides records.
     """
 
     before: int
@@ -111,6 +111,7 @@ class RecompressedArchive(NamedTuple):
     captures: int
     failures: list[Failure]
     notes: list[Note]
+    old_notes: list[Note] = []  # noqa: RUF012 - nobody changes it
 
 
 class _NothingToWriteError(Exception):
@@ -145,7 +146,8 @@ def recompress_one(task: RecompressTask) -> RecompressedArchive:
     if error is not None:
         return RecompressedArchive(output.size, 0, 0, 0, failures, [])
     found = copy.indexed
-    return RecompressedArchive(output.size, output.bytes, copy.records, found.captures, failures, found.notes)
+    notes = (found.notes, copy.findings.notes)
+    return RecompressedArchive(output.size, output.bytes, copy.records, found.captures, failures, *notes)
 
 
 @contextmanager
@@ -177,7 +179,7 @@ class _Copy:
 
     def __init__(self, task: RecompressTask) -> None:
         self._task, self._scratch = task, Scratch(task.scratch)
-        self._findings, self.indexed, self.records = Findings(), Findings(), 0
+        self.findings, self.indexed, self.records = Findings(), Findings(), 0
         self._sorter = LineSorter(self._scratch.create, "lines")
 
     def run(self, file: IO[bytes], add: Callable[[Packed], object]) -> None:
@@ -206,8 +208,8 @@ class _Copy:
             if options.group:
                 contents = group_contents(contents)
             for item in write_contents(contents, packer_of(options), file.write):
-                if isinstance(item, Damage):
-                    self._findings.add(item)
+                if isinstance(item, Damage | Note):
+                    self.findings.add(item)
                 else:
                     self.records += item.content.records
                     add(item)
@@ -225,7 +227,7 @@ class _Copy:
 
     def failures(self, error: InputError | None = None) -> list[Failure]:
         """What was found so far. `error` is why the archive cannot be read."""
-        found = self._task.failures_of(self._findings.damage, error)
+        found = self._task.failures_of(self.findings.damage, error)
         if error is None:
             path = self._task.output.text
             found += [Failure(path, one.offset, one.reason, one.hint) for one in self.indexed.damage]
@@ -298,8 +300,9 @@ def recompress(
         ):
             for task, result in run_each(recompress_one, tasks, options.processes, progress):
                 report(task.archive, result.failures, failures)
+                note(task.archive.label, result.old_notes, failures)
                 note(task.output, result.notes, failures)
-                results.append(result._replace(failures=[], notes=[]))
+                results.append(result._replace(failures=[], notes=[], old_notes=[]))
     return _summary(results, len(names) - len(outputs), options)
 
 

@@ -118,11 +118,11 @@ class Inflater:
     def __init__(
         self, dictionary: zstandard.ZstdCompressionDict | None = None, max_window: int | None = None
     ) -> None:
-        self._dictionary, self.max_window = dictionary, max_window or MAX_WINDOW
+        self.dictionary, self.max_window = dictionary, max_window or MAX_WINDOW
         self.dictionary_id = dictionary.dict_id() if dictionary is not None else 0
         self.whole = self.new()
         """The one for whole frames. Only one thread may use it."""
 
     def new(self) -> zstandard.ZstdDecompressor:
         """Return one more decompressor."""
-        return zstandard.ZstdDecompressor(dict_data=self._dictionary, max_window_size=self.max_window)
+        return zstandard.ZstdDecompressor(dict_data=self.dictionary, max_window_size=self.max_window)

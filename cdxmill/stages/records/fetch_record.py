@@ -21,8 +21,9 @@ from cdxmill.formats.archives.zstd_dictionary import Inflater
 from cdxmill.stages.records.parse_header import starts_record
 from cdxmill.stages.records.read_plain import read_plain
 from cdxmill.stages.records.read_records import read_records
-from cdxmill.stages.records.read_units import Members, Units, read_units
+from cdxmill.stages.records.read_units import Members, read_units
 from cdxmill.stages.records.read_zst import Frames
+from cdxmill.stages.records.units import Units
 from cdxmill.stages.window import MemberError, ReadAt, Window
 
 _HELD = 16 << 20
@@ -166,7 +167,9 @@ class _Range:
             pos += len(piece)
 
 
-def _only_record(items: Iterator[Record | CommonLine | CrawlNotes | Damage], may_be_followed: bool) -> Record:
+def _only_record(
+    items: Iterator[Record | CommonLine | CrawlNotes | Damage | Note], may_be_followed: bool
+) -> Record:
     """The record at the start of a range. Nothing may follow it, unless it `may_be_followed` by other records."""
     first = next(items, None)
     if not isinstance(first, Record):

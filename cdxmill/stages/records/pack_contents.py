@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import zstandard
 
-from cdxmill.capture import Damage, Headers
+from cdxmill.capture import Damage, Headers, Note
 from cdxmill.errors import StoppedError
 from cdxmill.formats.archives.warc_header import HeaderShapes, fields_of
 from cdxmill.formats.archives.zstd_dictionary import dictionary_frame
@@ -27,20 +27,20 @@ _HIGHEST_ZLIB = 9
 Write = Callable[[bytes], object]
 
 
-def group_contents(contents: Iterable[Content | Damage]) -> Iterator[Content | Damage]:
+def group_contents(contents: Iterable[Content | Damage | Note]) -> Iterator[Content | Damage | Note]:
     """Join records of which one names the other in WARC-Concurrent-To, up to HELD bytes. All else passes through."""
     group: list[Content] = []
     ids: set[bytes | None] = set()
     about: set[bytes | None] = set()
     shapes = HeaderShapes()
     for item in contents:
-        headers = {} if isinstance(item, Damage) else _headers(item, shapes)
+        headers = _headers(item, shapes) if isinstance(item, Content) else {}
         own, concurrent = headers.get(b"warc-record-id"), headers.get(b"warc-concurrent-to")
         belongs = bool(own) and (own in about or concurrent in ids)
         if group and not (belongs and _has_room(group, item)):
             yield _joined(group)
             group, ids, about = [], set(), set()
-        if isinstance(item, Damage) or item.data is None or not own:
+        if not isinstance(item, Content) or item.data is None or not own:
             yield item
             continue
         group.append(item)
@@ -50,8 +50,8 @@ def group_contents(contents: Iterable[Content | Damage]) -> Iterator[Content | D
         yield _joined(group)
 
 
-def _has_room(group: list[Content], item: Content | Damage) -> bool:
-    return not isinstance(item, Damage) and sum(one.size for one in group) + item.size <= HELD
+def _has_room(group: list[Content], item: Content | Damage | Note) -> bool:
+    return isinstance(item, Content) and sum(one.size for one in group) + item.size <= HELD
 
 
 def _headers(item: Content, shapes: HeaderShapes) -> Headers:
@@ -170,12 +170,12 @@ class Packed(NamedTuple):
 
 
 def write_contents(
-    contents: Iterable[Content | Damage], packer: Packer, write: Write
-) -> Iterator[Packed | Damage]:
-    """Write each content as a member or frame of its own. Damage passes through."""
+    contents: Iterable[Content | Damage | Note], packer: Packer, write: Write
+) -> Iterator[Packed | Damage | Note]:
+    """Write each content as a member or frame of its own. Damage and notes pass through."""
     offset = 0
     for item in contents:
-        if isinstance(item, Damage):
+        if not isinstance(item, Content):
             yield item
             continue
         if not offset and packer.head:
