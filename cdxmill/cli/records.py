@@ -50,6 +50,9 @@ def cat(arguments: Printing, failures: Failures) -> str:
     from cdxmill.commands.cat import content_asked, table_asked
     from cdxmill.messages import count
 
+    if arguments.table == "-":
+        with standard_output() as out:
+            return count(table_asked(arguments, failures, out), "record")
     if arguments.table is not None:
         return f"{arguments.table}: {count(table_asked(arguments, failures), 'record')}"
     with standard_output() as out:

@@ -202,3 +202,15 @@ def test_a_wacz_has_archives_to_name(options: list[str], tmp_path: Path, run_cdx
     done = run_cdxmill("cat", "x.wacz", *options, cwd=tmp_path)
     message = f"cdxmill: x.wacz: is a WACZ; name an archive in it, such as x.wacz/{DATA}\n"
     assert (done.returncode, done.stderr.decode()) == (2, message)
+
+
+def test_a_table_is_written_to_standard_output(tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    """Issue 34: `--table -` wrote a file with the name `-`."""
+    archive = tmp_path / "a.warc.gz"
+    archive.write_bytes(WRITERS["a.warc.gz"](RECORDS))
+    table = tmp_path / "table.tsv"
+    assert run_cdxmill("cat", str(archive), "--table", str(table)).returncode == 0
+    done = run_cdxmill("cat", str(archive), "--table", "-", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, table.read_bytes())
+    assert done.stderr == b"60 records\n"
+    assert not (tmp_path / "-").exists()
