@@ -33,7 +33,7 @@ def table_asked(asked: Printing, failures: Failures, out: IO[bytes] | None = Non
     if asked.table is None or asked.offset is not None:
         raise UsageError("give either --offset N or --table FILE")
     if out is not None:
-        check_one_archive(locate(asked.archive))
+        check_one_archive(locate(os.fspath(asked.archive)))
         return _write_rows(os.fspath(asked.archive), out, failures)
     return write_table(os.fspath(asked.archive), os.fspath(asked.table), failures, replace=asked.replace)
 

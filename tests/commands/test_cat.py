@@ -11,9 +11,11 @@ import pytest
 import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
+from cdxmill.capture import Record
 from cdxmill.commands.get import get_record
 from cdxmill.formats.own_records import parse_row
 from cdxmill.options.records import Getting
+from cdxmill.stages.records.read_records import read_records
 from tests.material.wacz_files import DATA, make_wacz
 from tests.storage.range_server import serving
 
@@ -214,3 +216,24 @@ def test_a_table_is_written_to_standard_output(tmp_path: Path, run_cdxmill: RunC
     assert (done.returncode, done.stdout) == (0, table.read_bytes())
     assert done.stderr == b"60 records\n"
     assert not (tmp_path / "-").exists()
+
+
+@pytest.mark.parametrize("name", ["a.warc.gz", "a.warc.zst"])
+def test_a_record_of_unknown_length_is_fetched_with_little(name: str) -> None:
+    """Issue 34: 262 kB were read for a record of 473 bytes, and 4 MiB of a local file."""
+    data = WRITERS[name](RECORDS)
+    records = [
+        item for item in read_records(lambda pos, size: data[pos : pos + size]) if isinstance(item, Record)
+    ]
+    wanted = records[20]
+    data += bytes(1 << 20)
+    with serving() as server:
+        server.add(f"/{name}", data)
+        for length in (wanted.length, None):
+            before = len(server.ranges(f"/{name}"))
+            asked = Getting(f"{server.url}/{name}", offset=wanted.offset, length=length)
+            assert b"".join(get_record(asked)) == RECORDS[20]
+            ranges = server.ranges(f"/{name}")[before:]
+            assert len(ranges) == (4 if name.endswith("zst") else 2)  # with the dictionary
+            start, _, end = str(ranges[1]).partition("=")[2].partition("-")
+            assert int(end) - int(start) < (length or 16 << 10)

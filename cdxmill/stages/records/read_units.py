@@ -89,13 +89,14 @@ def read_units(
     shapes: HeaderShapes | None = None,
     lineless: frozenset[bytes] = frozenset(),
     read_common: ReadCommon[Common] | None = None,
+    ahead: int = AHEAD,
 ) -> Iterator[Record | Common | CrawlNotes | Damage | Note]:
-    """Every record from `pos` on. What cannot be read as a record is reported as Damage.
+    """Every record from `pos` on; `ahead` bytes of the first are read at once. What cannot be read as a record is reported as Damage.
 
     Records whose type is in `lineless` are checked, but may be returned as CrawlNotes or skipped.
     Content is first given to `read_common`, and what that returns is passed on.
     """
-    window, ahead = units.window, AHEAD
+    window = units.window
     no_line: Final = Outcome.NO_LINE
     not_common: Final = Outcome.NOT_COMMON
     found: Record | Common | CrawlNotes | Damage | Note | Outcome | None
@@ -117,7 +118,7 @@ def read_units(
             pos, index = pos + end - index, end
         else:
             if index == start and ahead < QUICK_UNIT:
-                ahead = QUICK_UNIT
+                ahead = QUICK_UNIT if ahead >= AHEAD else AHEAD
                 continue
             ahead = AHEAD
             if index > start:
