@@ -143,7 +143,7 @@ class Printing(Quiet):
 
     archive: AnyPath = argument(
         "SOURCE",
-        "Archive: path or URL.",
+        "Archive: path, URL, or - for standard input.",
         kw_only=False,
     )
     offset: int | None = option("--offset N", "Print the record at this offset.", default=None, min=0)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -237,3 +239,14 @@ def test_a_record_of_unknown_length_is_fetched_with_little(name: str) -> None:
             assert len(ranges) == (4 if name.endswith("zst") else 2)  # with the dictionary
             start, _, end = str(ranges[1]).partition("=")[2].partition("-")
             assert int(end) - int(start) < (length or 16 << 10)
+
+
+def test_an_archive_comes_from_standard_input(tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    archive = tmp_path / "a.warc.gz"
+    archive.write_bytes(WRITERS["a.warc.gz"](RECORDS))
+    for what in ("--table", "-"), ("--offset", "0"):
+        with archive.open("rb") as pipe:
+            call = [sys.executable, "-m", "cdxmill", "cat", "-", *what]
+            piped = subprocess.run(call, stdin=pipe, capture_output=True, check=False)
+        assert piped.returncode == 0
+        assert piped.stdout == run_cdxmill("cat", archive, *what).stdout != b""
