@@ -20,7 +20,7 @@ from cdxmill.stages.records.carry_damage import DamagedPart, has_part, part_in
 from cdxmill.stages.records.check_digests import SeenDigests
 from cdxmill.stages.records.compare_contents import OtherRecords, RecordSum, differences, parts_of
 from cdxmill.stages.records.describe import is_description
-from cdxmill.stages.records.read_contents import Content, read_contents
+from cdxmill.stages.records.read_contents import Content, read_contents, without_notes
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK
 from cdxmill.stages.zipnum.check_index import MOST_FAULTS
 from cdxmill.storage.reading import SummedReads, open_unchanged
@@ -83,7 +83,8 @@ class _Side:
         """
         chunk = CHUNK if self._archive.location.is_remote else LOCAL_CHUNK
         scratch = Scratch(self._task.scratch / ("new" if self._archive is self._task.new else "old"))
-        contents = read_contents(self.reads, scratch, chunk, self._task.max_window)
+        found = read_contents(self.reads, scratch, chunk, self._task.max_window)
+        contents = without_notes(found, lambda note: None)  # frames that are no records are not compared
         if old is not None:
             contents = self._without_carried(contents, old)
         return parts_of(contents, self._damaged, self._seen)

@@ -108,6 +108,9 @@ def recompress(arguments: Recompressing, failures: Failures) -> str:
     same order. Each record is in a member or frame of its own, whatever it was in before. So cdxmill also repairs
     archives that are compressed in one piece, or in blocks.
 
+    Of the programs that replay archives, pywb reads .zst if cdxmill serve starts it. Otherwise pywb, warcio and wabac.js
+    (ReplayWeb.page) read .gz only. Skippable frames of a .zst, and its dictionary, are not copied.
+
     A corrupt or truncated record is skipped, and reported on stderr and in DIR/failures.tsv, or, if DIR is a URL, in
     a file beside the output, _NAME.failures. Each record that is written is decompressed again and compared, and each file is
     read back before it gets its name. A record whose bytes do not have the digest in its header is written as it is, and

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cdxmill.cli.command import standard_output
@@ -39,7 +40,7 @@ def get(arguments: Getting) -> int:
 def cat(arguments: Printing, failures: Failures) -> str:
     """Print a record of an archive, or list all records.
 
-    SOURCE is a WARC or ARC file, compressed with gzip or Zstandard or not compressed. With --offset, only the bytes
+    SOURCE is a WARC or ARC file, compressed with gzip or Zstandard or not compressed, or a pipe (- is standard input). With --offset, only the bytes
     of that record are read, and the dictionary of a Zstandard file. They are decompressed and checked to
     contain exactly one record. With --table, all records are listed with their offsets.
 
@@ -47,12 +48,21 @@ def cat(arguments: Printing, failures: Failures) -> str:
         cdxmill cat warcs/iana.warc.gz --table records.tsv
         cdxmill cat warcs/iana.warc.gz --offset 334 --length 2258
     """
+    from cdxmill.inputs.pipes import unpiped
+
+    with unpiped(os.fspath(arguments.archive)) as place:
+        return _cat(replace(arguments, archive=place.text), failures)
+
+
+def _cat(arguments: Printing, failures: Failures) -> str:
     from cdxmill.commands.cat import content_asked, table_asked
     from cdxmill.messages import count
 
-    if arguments.table is not None:
+    if arguments.table is not None and arguments.table != "-":
         return f"{arguments.table}: {count(table_asked(arguments, failures), 'record')}"
     with standard_output() as out:
+        if arguments.table is not None:
+            return count(table_asked(arguments, failures, out), "record")
         for piece in content_asked(arguments):
             out.write(piece)
     return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import IO
 
 from cdxmill.capture import Damage, Record
 from cdxmill.commands.get import get_record
@@ -27,10 +28,13 @@ def content_asked(asked: Printing) -> Iterator[bytes]:
     return get_record(Getting(asked.archive, offset=asked.offset, length=asked.length))
 
 
-def table_asked(asked: Printing, failures: Failures) -> int:
-    """Write the table of all records. Returns their number. Raises as `write_table`."""
+def table_asked(asked: Printing, failures: Failures, out: IO[bytes] | None = None) -> int:
+    """Write the table of all records, to `out` if it is given. Returns their number. Raises as `write_table`."""
     if asked.table is None or asked.offset is not None:
         raise UsageError("give either --offset N or --table FILE")
+    if out is not None:
+        check_one_archive(locate(os.fspath(asked.archive)))
+        return _write_rows(os.fspath(asked.archive), out, failures)
     return write_table(os.fspath(asked.archive), os.fspath(asked.table), failures, replace=asked.replace)
 
 
@@ -40,14 +44,18 @@ def write_table(archive: str, output: str, failures: Failures, *, replace: bool)
     Returns the number of records. Damage is reported. Raises InputError if the archive cannot be read, UsageError if it is a
     WACZ, if `output` is the archive, or exists and may not be replaced.
     """
-    rows = 0
     check_one_archive(locate(archive))
     check_inputs_stay([locate(output)], [locate(archive).stored_in])
     with writing(output_file(output, replace=replace), replace=replace) as file:
-        file.write(format_row(COLUMNS))
-        for row in _rows(archive, failures):
-            file.write(row)
-            rows += 1
+        return _write_rows(archive, file, failures)
+
+
+def _write_rows(archive: str, file: IO[bytes], failures: Failures) -> int:
+    rows = 0
+    file.write(format_row(COLUMNS))
+    for row in _rows(archive, failures):
+        file.write(row)
+        rows += 1
     return rows
 
 

@@ -133,7 +133,7 @@ class _Group:
             read, rest = unmarked(counted(read_at)), (self._own, self._limit, chunk, self._begin)
             if isinstance(counter, OwnCounter):
                 return count_own_records(read, self._scratch, counter, *rest)
-            return count_records(read, counter, *rest)
+            return count_records(read, counter, *rest, self._scratch)
 
     def _begin(self, number: int) -> str:
         """Begin a record that takes long, perhaps. Returns why it has to be skipped, or ""."""

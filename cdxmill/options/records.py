@@ -143,7 +143,7 @@ class Printing(Quiet):
 
     archive: AnyPath = argument(
         "SOURCE",
-        "Archive: path or URL.",
+        "Archive: path, URL, or - for standard input.",
         kw_only=False,
     )
     offset: int | None = option("--offset N", "Print the record at this offset.", default=None, min=0)
@@ -156,7 +156,7 @@ class Printing(Quiet):
     )
     table: AnyPath | None = option(
         "--table FILE",
-        "Write a table of all records to this path, s3 or hdfs URL: url, kind, offset and length, separated by tabs.",
+        "Write a table of all records to this path, s3 or hdfs URL: url, kind, offset and length, separated by tabs. - writes to stdout.",
         default=None,
     )
     replace: bool = option("--replace", "Replace an existing output.", Needs("table"), default=False)

@@ -16,6 +16,7 @@ CHUNK = 4 << 20
 """Bytes per read. A read copies the unused rest of the buffer, so it is several times larger than a usual range."""
 LOCAL_CHUNK = 1 << 19
 """The same for local files: the bytes are still in the processor's cache when they are used."""
+_GROWTH = 4
 OVERLAP = 1 << 16
 """Bytes of the longest match that a search is certain to find where two reads meet."""
 _FARTHEST = 1 << 62
@@ -28,11 +29,14 @@ _FIRST = 1 << 9
 
 
 class Window:
-    """Bytes of a file by offset. `read_at(offset, size)` returns fewer bytes only at the end of the file."""
+    """Bytes of a file by offset. `read_at(offset, size)` returns fewer bytes only at the end of the file.
 
-    def __init__(self, read_at: ReadAt, chunk: int = CHUNK) -> None:
+    It is read in chunks of `chunk` bytes; each is _GROWTH times as long as the one before, up to `most` bytes.
+    """
+
+    def __init__(self, read_at: ReadAt, chunk: int = CHUNK, most: int = 0) -> None:
         self._read_at = read_at
-        self._chunk = chunk
+        self._chunk, self._most = chunk, max(chunk, most)
         self._start = 0
         self._buffer = b""
         self._size = _FARTHEST  # until a read returns fewer bytes than asked for
@@ -53,6 +57,7 @@ class Window:
             return b"", 0
         kept = self._buffer[index:] if 0 <= index < have else b""
         wanted = max(self._chunk, size - len(kept))
+        self._chunk = min(self._chunk * _GROWTH, self._most)
         more = self._read_at(offset + len(kept), wanted)
         self._buffer, self._start = kept + more, offset
         if self._buffer:

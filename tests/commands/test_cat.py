@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +13,11 @@ import pytest
 import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
+from cdxmill.capture import Record
 from cdxmill.commands.get import get_record
 from cdxmill.formats.own_records import parse_row
 from cdxmill.options.records import Getting
+from cdxmill.stages.records.read_records import read_records
 from tests.material.wacz_files import DATA, make_wacz
 from tests.storage.range_server import serving
 
@@ -202,3 +206,47 @@ def test_a_wacz_has_archives_to_name(options: list[str], tmp_path: Path, run_cdx
     done = run_cdxmill("cat", "x.wacz", *options, cwd=tmp_path)
     message = f"cdxmill: x.wacz: is a WACZ; name an archive in it, such as x.wacz/{DATA}\n"
     assert (done.returncode, done.stderr.decode()) == (2, message)
+
+
+def test_a_table_is_written_to_standard_output(tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    """Issue 34: `--table -` wrote a file with the name `-`."""
+    archive = tmp_path / "a.warc.gz"
+    archive.write_bytes(WRITERS["a.warc.gz"](RECORDS))
+    table = tmp_path / "table.tsv"
+    assert run_cdxmill("cat", str(archive), "--table", str(table)).returncode == 0
+    done = run_cdxmill("cat", str(archive), "--table", "-", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, table.read_bytes())
+    assert done.stderr == b"60 records\n"
+    assert not (tmp_path / "-").exists()
+
+
+@pytest.mark.parametrize("name", ["a.warc.gz", "a.warc.zst"])
+def test_a_record_of_unknown_length_is_fetched_with_little(name: str) -> None:
+    """Issue 34: 262 kB were read for a record of 473 bytes, and 4 MiB of a local file."""
+    data = WRITERS[name](RECORDS)
+    records = [
+        item for item in read_records(lambda pos, size: data[pos : pos + size]) if isinstance(item, Record)
+    ]
+    wanted = records[20]
+    data += bytes(1 << 20)
+    with serving() as server:
+        server.add(f"/{name}", data)
+        for length in (wanted.length, None):
+            before = len(server.ranges(f"/{name}"))
+            asked = Getting(f"{server.url}/{name}", offset=wanted.offset, length=length)
+            assert b"".join(get_record(asked)) == RECORDS[20]
+            ranges = server.ranges(f"/{name}")[before:]
+            assert len(ranges) == (4 if name.endswith("zst") else 2)  # with the dictionary
+            start, _, end = str(ranges[1]).partition("=")[2].partition("-")
+            assert int(end) - int(start) < (length or 16 << 10)
+
+
+def test_an_archive_comes_from_standard_input(tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    archive = tmp_path / "a.warc.gz"
+    archive.write_bytes(WRITERS["a.warc.gz"](RECORDS))
+    for what in ("--table", "-"), ("--offset", "0"):
+        with archive.open("rb") as pipe:
+            call = [sys.executable, "-m", "cdxmill", "cat", "-", *what]
+            piped = subprocess.run(call, stdin=pipe, capture_output=True, check=False)
+        assert piped.returncode == 0
+        assert piped.stdout == run_cdxmill("cat", archive, *what).stdout != b""

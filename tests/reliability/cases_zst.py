@@ -85,7 +85,7 @@ def zst_skippable_length(sources: Sources) -> Case:
 def zst_skippable_swallows(sources: Sources) -> Case:
     frames = sources.warc.frames()
     frame = b"\x50\x2a\x4d\x18" + sum(map(len, frames[BAD:])).to_bytes(4, "little")
-    return one_file(NAME, put(frames, frame), sources.warc)
+    return one_file(NAME, put(frames, frame), sources.warc, range(BAD, 6))
 
 
 @row("zst-dictionary-swallows")

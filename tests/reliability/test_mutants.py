@@ -8,6 +8,7 @@ import pytest
 
 from bench.mutants.__main__ import run
 from bench.mutants.archives import load
+from bench.mutants.grouped import run_grouped
 from bench.mutants.judge import Truth, truth_of
 from bench.mutants.sanitized import Batch, sanitized_package
 from bench.mutants.sanitized import run as run_sanitized
@@ -37,3 +38,8 @@ def test_the_commands_run_under_the_sanitizers(truth: Truth, tmp_path: Path) -> 
     """Some of the 5,000 mutants of `python -m bench.mutants.sanitized`."""
     package = sanitized_package(tmp_path)
     assert run_sanitized(package, truth.sources, truth.usable, None, Batch(SEED, range(12))) is None
+
+
+def test_members_and_frames_of_many_records_lose_only_what_is_damaged(truth: Truth) -> None:
+    """Before issue 34, 308 faults in the first 400: a bad first record cost all others of its member."""
+    assert run_grouped(truth.sources, SEED, range(1_500)) == []

@@ -23,7 +23,7 @@ from cdxmill.running.processes import counted, processes_by_default, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.stages.records.pack_contents import Packer, packed_size
 from cdxmill.stages.records.parse_header import RecordError, parse_header
-from cdxmill.stages.records.read_contents import Content, dictionary_in, read_contents
+from cdxmill.stages.records.read_contents import Content, dictionary_in, read_contents, without_notes
 from cdxmill.stages.records.record_parts import BLOCK_HEAD
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt
 from cdxmill.storage.location import Location, ask_all
@@ -91,7 +91,8 @@ def try_one(task: EstimateTask) -> TriedArchive:
             head = len(packer.head)
             chunk = CHUNK if place.is_remote else LOCAL_CHUNK
             draw = Random(task.seed).random
-            for item in read_contents(read_at, Scratch(task.scratch), chunk, task.options.max_window):
+            items = read_contents(read_at, Scratch(task.scratch), chunk, task.options.max_window)
+            for item in without_notes(items, lambda note: None):
                 if isinstance(item, Damage):
                     failures.append(Failure(task.archive.path, item.offset, item.reason, item.hint))
                     continue

@@ -94,8 +94,9 @@ def recompress(
         ):
             for task, result in run_each(recompress_one, tasks, options.processes, progress):
                 report(task.archive, result.failures, failures)
+                note(task.archive.label, result.old_notes, failures)
                 note(task.output, result.notes, failures)
-                results.append(result._replace(failures=[], notes=[]))
+                results.append(result._replace(failures=[], notes=[], old_notes=[]))
     for text in () if options.quiet else _notes(results, options):
         failures.note(text)
     return _summary(results, len(names) - len(outputs), options)

@@ -41,7 +41,7 @@ from cdxmill.stages.records.pack_contents import (
     group_contents,
     write_contents,
 )
-from cdxmill.stages.records.read_contents import Content, dictionary_in, read_contents
+from cdxmill.stages.records.read_contents import Content, dictionary_in, read_contents, without_notes
 from cdxmill.stages.window import ReadAt
 from cdxmill.storage.location import Location
 from cdxmill.storage.patience import stops
@@ -105,7 +105,7 @@ class RecompressTask(ArchiveTask):
 class RecompressedArchive(NamedTuple):
     """What came of an archive: bytes before and after (0 if nothing was written), records, captures in its index.
 
-    `notes` are about records of the new archive. `wrong_digests` of `digests` are not those of their records. `lacks_dictionary`
+    `notes` are about records of the new archive, `old_notes` about what the old one has besides records. `wrong_digests` of `digests` are not those of their records. `lacks_dictionary`
     says that a dictionary is not a part of it because it saves less than it takes, `other_name` that its first record
     has another file name.
     """
@@ -116,6 +116,7 @@ class RecompressedArchive(NamedTuple):
     captures: int
     failures: list[Failure]
     notes: list[Note]
+    old_notes: list[Note]
     digests: int = 0
     wrong_digests: int = 0
     lacks_dictionary: bool = False
@@ -152,7 +153,7 @@ def recompress_one(task: RecompressTask) -> RecompressedArchive:
     failures = copy.failures(error)
     output.finish(failures)
     if error is not None:
-        return RecompressedArchive(output.size, 0, 0, 0, failures, [])
+        return RecompressedArchive(output.size, 0, 0, 0, failures, [], [])
     return copy.result(output.size, output.bytes, failures)
 
 
@@ -215,7 +216,8 @@ class _Copy:
         task, options = self._task, self._task.options
         with task.open_archive() as read_now:
             read_at = SummedReads(read_now)
-            contents = read_contents(read_at, self._scratch, task.chunk, options.max_window)
+            found = read_contents(read_at, self._scratch, task.chunk, options.max_window)
+            contents = without_notes(found, self._findings.add)
             if options.keep_damaged:
                 contents = with_damage(contents, read_now, task.archive.filename, task.archive.location.size)
             contents = self._ledger.watch(contents)
@@ -326,6 +328,7 @@ class _Copy:
             captures=found.captures,
             failures=failures,
             notes=found.notes,
+            old_notes=self._findings.notes,
             digests=ledger.digests,
             wrong_digests=ledger.wrong_digests,
             lacks_dictionary=self._lacks_dictionary,

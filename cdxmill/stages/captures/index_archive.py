@@ -43,7 +43,7 @@ LINE_FORMATS: dict[str, tuple[Callable[[Capture], bytes], bytes]] = {
     "cdx9": (format_cdx9, CDX9_HEADER),
 }
 """Name of a format -> the function that writes a line, and the header line (b"" if there is none)."""
-Item = Record | CommonLine | CrawlNotes | Damage
+Item = Record | CommonLine | CrawlNotes | Damage | Note
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -15,10 +15,10 @@ from cdxmill.stages.counting.own_counter import OwnCounter
 from cdxmill.stages.counting.tally import Tally
 from cdxmill.stages.pages.full_record import CUT_RECORD, full_records
 from cdxmill.stages.records.fetch_record import Archive, NoRecord
-from cdxmill.stages.records.parse_header import RecordError, parse_header
-from cdxmill.stages.records.read_contents import ScratchFiles
+from cdxmill.stages.records.parse_header import RecordError, content_length, parse_header
+from cdxmill.stages.records.read_contents import Content, ScratchFiles, read_contents
 from cdxmill.stages.records.read_records import read_records
-from cdxmill.stages.records.record_parts import record_parts
+from cdxmill.stages.records.record_parts import first_bytes, record_parts
 from cdxmill.stages.records.take_record import ReadCommon, take_whole
 from cdxmill.stages.records.unexpected import HINT, SKIPPED, blame_record
 from cdxmill.stages.window import CHUNK, ReadAt
@@ -48,16 +48,21 @@ def count_records(
     spill: Callable[[], None],
     chunk: int = CHUNK,
     begin: Callable[[int], str] = lambda number: "",
+    scratch: ScratchFiles | None = None,
 ) -> Counted:
     """Count the records of the archive that `read_at(offset, size)` reads. `spill` is called after each of them.
 
     `begin` is called before a record that compiled code does not count, with its number. It returns a reason to skip it.
+    Members and frames of several records are taken apart in `scratch` files; without, they are reported.
     """
     counted = Counted()
-    archive = Archive(read_at)
+    archive: Archive | None = Archive(read_at)
     take = _reader(counter, tally, spill, counted)
-    for item in read_records(read_at, frozenset(), chunk, take):
-        if isinstance(item, Damage):
+    items = iter(read_records(read_at, frozenset(), chunk, take))
+    while (item := next(items, None)) is not None:
+        if isinstance(item, Damage) and item.is_miscut and scratch is not None:
+            items, archive = _apart(read_contents(read_at, scratch, chunk), item.offset), None
+        elif isinstance(item, Damage | Note):
             counted.findings.add(item)
         elif isinstance(item, Record) and item.headers.get(b"warc-type") != b"warcinfo":
             counted.records += 1
@@ -71,6 +76,22 @@ def count_records(
         elif isinstance(item, CrawlNotes):
             counted.records += 1
     return counted
+
+
+def _apart(contents: Iterator[Content | Damage | Note], offset: int) -> Iterator[Record | Damage]:
+    """The records from `offset` on, each with the first MAX_CONTENT bytes of its block."""
+    for one in contents:
+        if one.offset < offset or isinstance(one, Note):
+            continue
+        if isinstance(one, Damage):
+            yield one._replace(is_miscut=False)
+        elif one.records:
+            data = one.data
+            if data is None:
+                data = first_bytes(one.pieces(), MAX_CONTENT)
+            headers, start, is_arc = parse_header(data)
+            size = content_length(headers)
+            yield Record(one.offset, one.length, headers, data[start : start + size], size, None, is_arc)
 
 
 def count_own_records(
@@ -147,7 +168,7 @@ def _general_reader(counter: Counter, counted: Counted) -> ReadCommon[Record | C
     return take
 
 
-def _count(record: Record, archive: Archive, counter: Counter, tally: Tally, counted: Counted) -> None:
+def _count(record: Record, archive: Archive | None, counter: Counter, tally: Tally, counted: Counted) -> None:
     try:
         whole = _whole(record, archive)
         notes = counter.add(whole, tally)
@@ -166,9 +187,12 @@ def _count(record: Record, archive: Archive, counter: Counter, tally: Tally, cou
         counted.findings.add(Damage(record.offset, blame_record(error), HINT))
 
 
-def _whole(record: Record, archive: Archive) -> Record:
-    """The record with its whole block, which readers cut; the first MAX_CONTENT of a very large one."""
-    if len(record.block) == record.size:
+def _whole(record: Record, archive: Archive | None) -> Record:
+    """The record with its whole block, which readers cut; the first MAX_CONTENT of a very large one.
+
+    Without an archive, it has these.
+    """
+    if len(record.block) == record.size or archive is None:
         return record
     try:
         content = archive.record(record.offset, record.length).content()

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from cdxmill.capture import CrawlNotes, Damage, Headers, Outcome, Record
+from cdxmill.capture import CrawlNotes, Damage, Headers, Note, Outcome, Record
 from cdxmill.formats.archives.http_head import parse_http_head
 from cdxmill.formats.archives.warc_header import MAX_HEADER, HeaderError, parse_warc_header
 from cdxmill.stages.records.decode_payload import PayloadError, dechunk, decode_payload
@@ -298,8 +298,8 @@ class DigestChecks(Generic[Common]):
         return Outcome.NOT_COMMON if self._inner is None else self._inner(data, offset, length)
 
     def checked(
-        self, items: Iterable[Record | Common | CrawlNotes | Damage]
-    ) -> Iterator[Record | Common | CrawlNotes | Damage]:
+        self, items: Iterable[Record | Common | CrawlNotes | Damage | Note]
+    ) -> Iterator[Record | Common | CrawlNotes | Damage | Note]:
         """The items, of which the last ones are checked that were not given to `read_common`."""
         for item in items:
             if isinstance(item, Record) and item.offset != self._checked:

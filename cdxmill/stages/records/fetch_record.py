@@ -21,12 +21,15 @@ from cdxmill.formats.archives.zstd_dictionary import Inflater
 from cdxmill.stages.records.parse_header import starts_record
 from cdxmill.stages.records.read_plain import read_plain
 from cdxmill.stages.records.read_records import read_records
-from cdxmill.stages.records.read_units import Members, Units, read_units
+from cdxmill.stages.records.read_units import Members, read_units
 from cdxmill.stages.records.read_zst import Frames
-from cdxmill.stages.window import MemberError, ReadAt, Window
+from cdxmill.stages.records.units import AHEAD, Units
+from cdxmill.stages.window import CHUNK, MemberError, ReadAt, Window
 
 _HELD = 16 << 20
 """Maximum bytes of a range that is kept in memory, because it is read twice."""
+_FIRST_READ = 16 << 10
+"""Bytes that are read first of a record of unknown length. Half of the records of a crawl are shorter."""
 _DICTIONARY_READ = 1 << 17
 """Bytes per read of a dictionary. zstd trains dictionaries of 110 KiB."""
 _RANGE_PIECE = 1 << 18
@@ -63,18 +66,19 @@ class Archive:
         Raises NoRecord, and the errors of `read_at`.
         """
         part = _Range(self._read_at, offset, length)
-        start = part.read_at(0, 4)
+        first = CHUNK if length is not None else _FIRST_READ
+        window = Window(part.read_at, first, CHUNK)
+        start = window.get(0, 4)
         if not start:
             raise NoRecord("the file ends before this offset")
-        window = Window(part.read_at)
         units: Units | None = None
         if start == ZSTD_MAGIC:
             units = Frames(window, self._inflater)
         elif start.startswith(GZIP_MAGIC):
             units = Members(window)
         if units is not None:
-            items = read_units(units)
-        elif starts_record(lambda size: part.read_at(0, size)):  # with a header that is odd, perhaps
+            items = read_units(units, ahead=min(AHEAD, first))
+        elif starts_record(lambda size: window.get(0, size)):  # with a header that is odd, perhaps
             items = read_plain(window)
         else:
             items = read_records(part.read_at)
@@ -166,7 +170,9 @@ class _Range:
             pos += len(piece)
 
 
-def _only_record(items: Iterator[Record | CommonLine | CrawlNotes | Damage], may_be_followed: bool) -> Record:
+def _only_record(
+    items: Iterator[Record | CommonLine | CrawlNotes | Damage | Note], may_be_followed: bool
+) -> Record:
     """The record at the start of a range. Nothing may follow it, unless it `may_be_followed` by other records."""
     first = next(items, None)
     if not isinstance(first, Record):

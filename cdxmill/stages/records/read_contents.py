@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, suppress
 from itertools import chain
 from typing import IO, TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
+from cdxmill.capture import CrawlNotes, Damage, Note, Outcome, Record
 from cdxmill.formats.archives.framing import DICTIONARY_MAGIC
 from cdxmill.formats.archives.small_member import inflate_member
 from cdxmill.formats.archives.warc_header import Head, HeaderMatch, HeaderShapes, head_of
@@ -22,8 +22,9 @@ from cdxmill.stages import native
 from cdxmill.stages.records.parse_header import FETCH_AGAIN
 from cdxmill.stages.records.read_plain import read_plain
 from cdxmill.stages.records.read_records import Container, container_of, read_records
-from cdxmill.stages.records.read_units import Members, Units
+from cdxmill.stages.records.read_units import Members
 from cdxmill.stages.records.take_record import ReadCommon, is_one_record
+from cdxmill.stages.records.units import Units
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, MemberError, ReadAt, Window
 
 if TYPE_CHECKING:
@@ -69,8 +70,8 @@ class ScratchFiles(Protocol):
 
 def read_contents(
     read_at: ReadAt, scratch: ScratchFiles, chunk: int = CHUNK, max_window: int | None = None
-) -> Iterator[Content | Damage]:
-    """The contents of the archive that `read_at(offset, size)` reads. Everything that is skipped is Damage.
+) -> Iterator[Content | Damage | Note]:
+    """The contents of the archive that `read_at(offset, size)` reads. Everything that is skipped is Damage, or Note.
 
     Zstandard frames may need a window of `max_window` bytes. A content is valid until the next one is asked for.
     """
@@ -82,7 +83,10 @@ def read_contents(
         return Content(offset, length, len(data), data, line_length=length)
 
     items = read_records(read_at, chunk=chunk, read_common=take, max_window=max_window)
-    return _contents(items, _Bytes(window, _units_of(window, max_window)), scratch)
+    units = _units_of(window, max_window)
+    yield from _contents(items, _Bytes(window, units), scratch)
+    if units is not None and (note := units.passed_over()) is not None:
+        yield note
 
 
 def contents_between(read_at: ReadAt, chunk: int) -> Callable[[int, int], Iterator[Content]]:
@@ -111,10 +115,21 @@ def dictionary_in(read_at: ReadAt) -> bytes:
     frames = Frames(Window(read_at, LOCAL_CHUNK))
     try:
         frames.read_dictionary()
-        dictionary_id(frames.inflater.dictionary)
+        dictionary_id(frames.inflater.dictionary_bytes)
     except (MemberError, ValueError):
         return b""
-    return frames.inflater.dictionary
+    return frames.inflater.dictionary_bytes
+
+
+def without_notes(
+    items: Iterator[Content | Damage | Note], take: Callable[[Note], object]
+) -> Iterator[Content | Damage]:
+    """The contents and the damage. `take` gets the notes."""
+    for item in items:
+        if isinstance(item, Note):
+            take(item)
+        else:
+            yield item
 
 
 class Refusals(NamedTuple):
@@ -139,7 +154,7 @@ def choose_contents(
     window, shapes = Window(read_at, chunk), HeaderShapes()
     take = _taker(choose, shapes, refusals)
     archive = _Bytes(window, _units_of(window))
-    found: Iterator[Content | Damage]
+    found: Iterator[Content | Damage | Note]
     for item in read_records(read_at, chunk=chunk, read_common=take):
         assert not isinstance(item, CrawlNotes)  # they stand only for records of types that are not asked for
         if isinstance(item, Damage) and item.is_miscut:
@@ -147,13 +162,15 @@ def choose_contents(
             found = (one for one in again if one.offset >= item.offset)
         elif isinstance(item, Record):
             found = archive.contents(item.offset, item.offset + item.length, None)
+        elif isinstance(item, Note):  # of an index
+            continue
         else:
             yield item
             continue
         for one in found:
             if isinstance(one, Damage):
                 yield one
-            elif one.records and (chosen := choose(one, None)) is not None:
+            elif isinstance(one, Content) and one.records and (chosen := choose(one, None)) is not None:
                 yield chosen
         if isinstance(item, Damage):
             return
@@ -211,12 +228,12 @@ def _taker(
 
 
 def _contents(
-    items: Iterator[Content | Record | CrawlNotes | Damage], archive: _Bytes, scratch: ScratchFiles
+    items: Iterator[Content | Record | CrawlNotes | Damage | Note], archive: _Bytes, scratch: ScratchFiles
 ) -> Iterator[Content | Damage]:
     start, last, miscut = 0, None, False  # of what was read, but not returned yet
     line_length = 0
     for item in chain(items, (None,)):
-        if miscut and isinstance(item, Damage):
+        if isinstance(item, Note) or (miscut and isinstance(item, Damage)):
             continue
         assert not isinstance(item, CrawlNotes)  # they stand only for records of types that are not asked for
         end = archive.end() if item is None else item.offset

@@ -57,7 +57,8 @@ def swallows_records(window: Window, pos: int, size: int, headers: Headers, bloc
     starts = islice(_VERSION.finditer(block), _MOST_STARTS)
     if not any(_leads_to(window, pos + start.start(), pos + size) for start in starts):
         return False
-    return _is_refuted(window, pos, size, headers, payload_start(headers, block))
+    start = payload_start(headers, block)
+    return is_refuted(headers, block[:start], window.pieces(pos + start, size - start))
 
 
 def _leads_to(window: Window, pos: int, end: int) -> bool:
@@ -78,18 +79,18 @@ def _leads_to(window: Window, pos: int, end: int) -> bool:
     return False
 
 
-def _is_refuted(window: Window, pos: int, size: int, headers: Headers, payload: int) -> bool:
-    """Whether a digest in `headers` is that of other bytes."""
+def is_refuted(headers: Headers, http_head: bytes | bytearray, payload: Iterator[bytes]) -> bool:
+    """Whether a digest in `headers` is that of other bytes than those of the block, which has these two parts."""
     import hashlib  # slow to import, and hardly any block has records
 
-    given, start = headers.get(b"warc-block-digest"), 0
+    given, head = headers.get(b"warc-block-digest"), http_head
     if not given:
-        given, start = headers.get(b"warc-payload-digest", b""), payload
+        given, head = headers.get(b"warc-payload-digest", b""), b""
     algorithm, _, value = given.decode("latin-1").partition(":")
     if algorithm.lower() not in _ALGORITHMS:
         return False
-    digest = hashlib.new(algorithm.lower())
-    for piece in window.pieces(pos + start, size - start):
+    digest = hashlib.new(algorithm.lower(), head)
+    for piece in payload:
         digest.update(piece)
     base32 = base64.b32encode(digest.digest()).decode()
     return value.upper().rstrip("=") != base32.rstrip("=") and value.lower() != digest.hexdigest()

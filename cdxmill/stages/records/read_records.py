@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import TypeVar
 
-from cdxmill.capture import CrawlNotes, Damage, Record
+from cdxmill.capture import CrawlNotes, Damage, Note, Record
 from cdxmill.formats.archives.framing import GZIP_MAGIC, ZSTD_MAGIC, is_skippable
 from cdxmill.formats.archives.warc_header import HeaderShapes
 from cdxmill.stages.records.parse_header import NOT_AN_ARCHIVE, starts_record
@@ -41,7 +41,7 @@ def read_records(
     chunk: int = CHUNK,
     read_common: ReadCommon[Common] | None = None,
     max_window: int | None = None,
-) -> Iterator[Record | Common | CrawlNotes | Damage]:
+) -> Iterator[Record | Common | CrawlNotes | Damage | Note]:
     """Every complete record of the archive that `read_at(offset, size)` reads, after all checks. All else is Damage.
 
     Memory does not grow with the size of records. `lineless` and `read_common`: see `read_units`. The file is read in

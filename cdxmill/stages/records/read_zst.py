@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import zstandard
 
-from cdxmill.capture import CrawlNotes, Damage, Record
+from cdxmill.capture import CrawlNotes, Damage, Note, Record
 from cdxmill.formats.archives.framing import (
     DICTIONARY_MAGIC,
     ZSTD_MAGIC,
@@ -23,7 +23,8 @@ from cdxmill.formats.archives.framing import (
 )
 from cdxmill.formats.archives.framing import frame_within as _frame_within
 from cdxmill.formats.archives.warc_header import HeaderShapes
-from cdxmill.formats.archives.zstd_dictionary import MAX_DICTIONARY, Inflater, dictionary_of
+from cdxmill.formats.archives.zstd_dictionary import DICTIONARY, MAX_DICTIONARY, Inflater, dictionary_of
+from cdxmill.messages import count
 from cdxmill.stages import native
 from cdxmill.stages.records.parse_header import (
     FETCH_AGAIN,
@@ -34,15 +35,16 @@ from cdxmill.stages.records.parse_header import (
     BlankContent,
     NotARecord,
     RecordError,
-    SeveralRecords,
 )
-from cdxmill.stages.records.read_units import QUICK_CONTENT, Found, Units, read_units
+from cdxmill.stages.records.read_units import QUICK_CONTENT, read_units
 from cdxmill.stages.records.take_record import ReadCommon
+from cdxmill.stages.records.units import Found, Units
 from cdxmill.stages.window import MemberError, Pieces, Window, WindowFile
 
 Common = TypeVar("Common")
 
 ZSTD_START = re.compile(re.escape(ZSTD_MAGIC))
+_ANY_START = re.compile(b"|".join(map(re.escape, (ZSTD_MAGIC, DICTIONARY_MAGIC))))
 
 frame_within = native.frame_within or _frame_within
 
@@ -51,6 +53,8 @@ _FRAME_HEADER = 18
 """Bytes of the longest header of a frame."""
 _MOST_PROBES = 1000
 """Of one skippable frame. Frames that start by chance are far fewer."""
+_OTHER = "another zstd dictionary starts here (id {}), and readers know only the one at the start of a file; {} bytes skipped"
+_HIDDEN = "a skippable zstd frame contains frames, which are ignored (noted once per file)"
 _CONTENT_PIECE = _SEARCHED_PIECE = 1 << 18
 _INPUT = 1 << 16
 
@@ -60,7 +64,7 @@ def read_zst(
     lineless: frozenset[bytes] = frozenset(),
     read_common: ReadCommon[Common] | None = None,
     max_window: int | None = None,
-) -> Iterator[Record | Common | CrawlNotes | Damage]:
+) -> Iterator[Record | Common | CrawlNotes | Damage | Note]:
     """Every record of the file in `window`. `lineless` and `read_common`: see `read_units`."""
     frames = Frames(window, Inflater(max_window=max_window))
     try:
@@ -75,14 +79,34 @@ def read_zst(
     yield from read_units(frames, pos, HeaderShapes(), lineless, read_common)
 
 
+class Passed:
+    """Skippable frames: the offset of the first, how many they are, and their bytes."""
+
+    def __init__(self) -> None:
+        self.first = self.number = self.bytes = self._reached = 0
+
+    def add(self, pos: int, end: int) -> None:
+        """Add a frame. Those that were added before are read again, perhaps."""
+        if pos < self._reached:
+            return
+        self.first = self.first if self.number else pos
+        self.number += 1
+        self.bytes += end - pos
+        self._reached = end
+
+
 class Frames(Units):
     """The frames of a file. Their dictionary is that of `inflater`, or the one in the file."""
 
-    start = ZSTD_START
+    start, whole_start = ZSTD_START, _ANY_START
+    name, to_repair = "zstd frame", RECOMPRESS_FRAMES
 
     def __init__(self, window: Window, inflater: Inflater | None = None) -> None:
         super().__init__(window)
         self.inflater = inflater or Inflater()
+        self.passed = Passed()
+        """The skippable frames that were passed when content was read."""
+        self._is_noted = False
 
     def read_dictionary(self) -> int:
         """Read the dictionary frame, if there is one; returns its end offset. Raises MemberError."""
@@ -92,12 +116,28 @@ class Frames(Units):
         if end > MAX_DICTIONARY:
             raise MemberError(f"larger than {MAX_DICTIONARY >> 20} MiB", end)
         try:
-            self.inflater = Inflater(dictionary_of(self.window.get(0, end)), self.inflater.max_window)
+            self._use(dictionary_of(self.window.get(0, end)))
         except (zstandard.ZstdError, ValueError) as error:
             raise MemberError(_reason(error), end) from None
         if self._has_frames_up_to(end):
             raise MemberError("its length reaches over other frames", end)
         return end
+
+    def _use(self, dictionary: zstandard.ZstdCompressionDict | None) -> None:
+        self.inflater = Inflater(dictionary, self.inflater.max_window)
+        self.__dict__.pop("_streams", None)
+
+    def _other_dictionary(self, pos: int, end: int) -> zstandard.ZstdCompressionDict | None:
+        """The dictionary in the skippable frame at `pos`, if it has one and that is not the one in use."""
+        if not self._has_dictionary(pos, end):
+            return None
+        try:
+            found = dictionary_of(self.window.get(pos, end - pos))
+        except (zstandard.ZstdError, ValueError):
+            return None
+        data, own = found.as_bytes(), self.inflater.dictionary
+        is_other = data.startswith(DICTIONARY) and (own is None or own.as_bytes() != data)
+        return found if is_other else None
 
     def _has_frames_up_to(self, end: int) -> bool:
         """Whether frames fill the end of an uncompressed dictionary: its length is wrong, and would hide records."""
@@ -123,6 +163,14 @@ class Frames(Units):
                 return
             start = end
 
+    def passed_over(self) -> Note | None:
+        """See Units."""
+        one = self.passed
+        if not one.number:
+            return None
+        what = f"{count(one.number, 'skippable zstd frame')} ({one.bytes} bytes)"
+        return Note(one.first, f"{what} {'is' if one.number == 1 else 'are'} not copied")
+
     def follows(self, pos: int) -> bool:
         """Whether a frame starts at `pos`."""
         head = self.window.peek(pos, 4)
@@ -133,9 +181,35 @@ class Frames(Units):
         if not is_skippable(self.window.get(pos, 4)):
             return super().take(pos)
         try:
-            return Found(None, self._skippable_end(pos))
+            end = self._skippable_end(pos)
         except MemberError as error:
             return self.corrupt(pos, error)
+        if (dictionary := self._other_dictionary(pos, end)) is not None:
+            end = self._end_of_part(end)
+            reason = _OTHER.format(dictionary.dict_id(), end - pos)
+            return Found(Damage(pos, reason, RECOMPRESS_FRAMES, is_miscut=True), end)
+        if self._is_noted or not self._has_record(pos + _SKIPPABLE_HEADER, end):
+            return Found(None, end)
+        self._is_noted = True
+        return Found(Note(pos, _HIDDEN), end)
+
+    def _end_of_part(self, pos: int) -> int:
+        """Where the dictionary at the start of the file is used again, after the part with another one at `pos`."""
+        try:
+            while self.window.get(pos, 1):
+                end = self._end(pos)
+                is_own = self._has_dictionary(pos, end) and self._other_dictionary(pos, end) is None
+                if is_own and self.inflater.dictionary is not None:
+                    break
+                pos = end
+        except MemberError:
+            return self.window.end()
+        return pos
+
+    def _has_dictionary(self, pos: int, end: int) -> bool:
+        head = self.window.get(pos, _SKIPPABLE_HEADER + len(DICTIONARY))
+        is_one = head[:4] == DICTIONARY_MAGIC and head[_SKIPPABLE_HEADER:] in (ZSTD_MAGIC, DICTIONARY)
+        return is_one and end - pos <= MAX_DICTIONARY
 
     def reread(self, pos: int, end: int, error: RecordError) -> Found:
         """See Units. More frames may continue the record."""
@@ -162,6 +236,7 @@ class Frames(Units):
     def _inflate(self, pos: int) -> Generator[bytes, None, int]:
         end = self._end(pos)
         if is_skippable(self.window.get(pos, 4)):
+            self._pass(pos, end)
             return end
         try:
             with self._reader(WindowFile(self.window, pos, end), _INPUT) as reader:
@@ -170,6 +245,13 @@ class Frames(Units):
         except zstandard.ZstdError as error:
             raise self._error(pos, end, _reason(error)) from None
         return end
+
+    def _pass(self, pos: int, end: int) -> None:
+        """Pass the skippable frame at `pos`. The frames that follow use its dictionary, if it has one."""
+        if (dictionary := self._other_dictionary(pos, end)) is not None:
+            self._use(dictionary)
+        elif self.window.get(pos, 4) != DICTIONARY_MAGIC:
+            self.passed.add(pos, end)
 
     def _error(self, pos: int, end: int, reason: str) -> MemberError:
         """Why the frame from `pos` to `end` cannot be decompressed."""
@@ -207,8 +289,6 @@ class Frames(Units):
         end = self._end(pos)
         if not self.follows(end) and self.window.peek(end, 1):
             raise MemberError("no zstd frame follows the skippable frame", end)
-        if self._has_record(pos + _SKIPPABLE_HEADER, end):
-            raise MemberError("a record starts inside the skippable frame", end)
         return end
 
     def _has_record(self, pos: int, end: int) -> bool:
@@ -233,9 +313,8 @@ class Frames(Units):
         """See Units."""
         if isinstance(error, BlankContent):
             return Found(None, end)
-        if isinstance(error, SeveralRecords):
-            reason = "the zstd frame contains more than one record"
-            return Found(Damage(pos, reason, RECOMPRESS_FRAMES, is_miscut=True), end)
+        if (several := self.several(pos, end)) is not None:
+            return Found(several, end)
         hint = NOT_AN_ARCHIVE if isinstance(error, NotARecord) and not pos else error.hint
         return Found(Damage(pos, error.reason, hint), end)
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from isal import isal_zlib
 
 from cdxmill.capture import Record
+from cdxmill.formats.archives.zstd_dictionary import dictionary_of
 from cdxmill.stages import native
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.index_archive import Findings, index_archive
@@ -136,3 +137,10 @@ def test_each_record_is_fetched_with_one_dictionary(contents: list[bytes], dicti
     assert len(found) > 100
     assert {b"".join(one.content()) for one in fetched} <= set(whole)
     assert sum(offset < len(dictionary) for offset, _ in reads) == 1
+
+
+def test_a_dictionary_is_prepared_once_per_process(dictionary: bytes) -> None:
+    """Issue 34: each `get` from Python prepared it again, and took five times as long as from gzip."""
+    one = DICTIONARY_FRAME + len(dictionary).to_bytes(4, "little") + dictionary
+    assert dictionary_of(one) is dictionary_of(bytes(bytearray(one)))
+    assert dictionary_of(one) is not dictionary_of(one + b"x")
