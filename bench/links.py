@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 from bench.pages import LARGEST, by_html5lib, records_of, scanned
-from cdxmill.stages.pages.web_urls import LinkBase, host_of
+from cdxmill.stages.pages.web_hosts import host_of
+from cdxmill.stages.pages.web_urls import LinkBase
 
 CASES = Path(__file__).parents[1] / "tests/stages/pages/web_url_cases.json"
 NOWHERE = "about:blank"

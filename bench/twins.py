@@ -28,6 +28,7 @@ from cdxmill.stages.counting.count_records import Counted, count_records
 from cdxmill.stages.counting.counters import COUNTERS
 from cdxmill.stages.counting.tally import DictTally, clean_item
 from cdxmill.stages.lines import cdx_text
+from cdxmill.stages.pages.nesting import python_parsed_size
 from cdxmill.stages.prefix_tree import search_tree
 from cdxmill.stages.records.parse_header import RecordError
 from cdxmill.stages.records.take_record import is_one_record, take_whole
@@ -265,6 +266,24 @@ def page_and_names(random: Random) -> tuple[bytes, tuple[bytes, ...]]:
     return html, (b"base", b"area")
 
 
+def page_of_tags(random: Random) -> tuple[bytes]:
+    """A page with nested tags, or with many attributes."""
+    parts = (
+        b"<div>",
+        b"<b>",
+        b"</b>",
+        b"<p>",
+        b"</div>",
+        b"<td>",
+        b"<table>",
+        b"<svg>",
+        b"</svg>",
+        b"<path/>",
+        b"<a %s>" % (b"x " * 500),
+    )
+    return (b"".join(random.choices(parts, k=random.randrange(1, 8))) * 3000,)
+
+
 def elements_python(html: bytes, names: tuple[bytes, ...]) -> list[bytes]:
     return [name for name in names if b"<" + name in html.lower()]
 
@@ -300,6 +319,7 @@ def make_twins() -> dict[str, Twin]:
         "outline_block": Twin(data_block, native.outline_block, outline_python, 0),
         "pointer_rows": Twin(rows, rows_compiled, rows_python, None),
         "elements_in": Twin(page_and_names, native.elements_in, elements_python, None),
+        "parsed_size": Twin(page_of_tags, native.parsed_size, python_parsed_size, None),
         "Tally": Twin(counted_texts, tally_of(native.Tally), tally_of(DictTally), None),
         "Merger": Twin(sorted_texts, merge_compiled, merge_python, None),
     }

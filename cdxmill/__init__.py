@@ -13,11 +13,13 @@ from cdxmill.version import __version__ as __version__
 if TYPE_CHECKING:
     from cdxmill.api.archives import captures, index, records
     from cdxmill.api.clusters import build, publish, sample, verify, zipnum
+    from cdxmill.api.collections import add, compact, merge, remove
     from cdxmill.api.contents import cat, count, recompress, reindex, scan, train_dictionary, verify_archives
     from cdxmill.api.prefix_indexes import PrefixIndex, build_prefix_index
     from cdxmill.api.results import (
         CapturedRecord,
         CatResult,
+        ChangeResult,
         ClusterResult,
         CopyResult,
         CountResult,
@@ -33,7 +35,15 @@ if TYPE_CHECKING:
     )
     from cdxmill.api.searches import Cluster, copy, get, lookup, lookup_many
     from cdxmill.api.urlkey import urlkey
-    from cdxmill.errors import AbsentError, CdxmillError, InputError, RefusedError, StoppedError, UsageError
+    from cdxmill.errors import (
+        AbsentError,
+        CdxmillError,
+        InputError,
+        OutageError,
+        RefusedError,
+        StoppedError,
+        UsageError,
+    )
     from cdxmill.messages import Step
     from cdxmill.running.failures import Failure
     from cdxmill.stages.pages.full_record import FullRecord
@@ -44,11 +54,13 @@ _HOMES: dict[str, str] = {}
 for _home, _names in {
     "api.archives": ("captures", "index", "records"),
     "api.clusters": ("build", "publish", "sample", "verify", "zipnum"),
+    "api.collections": ("add", "compact", "merge", "remove"),
     "api.contents": ("cat", "count", "recompress", "reindex", "scan", "train_dictionary", "verify_archives"),
     "api.prefix_indexes": ("PrefixIndex", "build_prefix_index"),
     "api.results": (
         "CapturedRecord",
         "CatResult",
+        "ChangeResult",
         "ClusterResult",
         "CopyResult",
         "CountResult",
@@ -68,6 +80,7 @@ for _home, _names in {
         "AbsentError",
         "CdxmillError",
         "InputError",
+        "OutageError",
         "RefusedError",
         "StoppedError",
         "UsageError",
@@ -83,6 +96,7 @@ __all__ = [
     "CapturedRecord",
     "CatResult",
     "CdxmillError",
+    "ChangeResult",
     "Cluster",
     "ClusterResult",
     "CopyResult",
@@ -92,6 +106,7 @@ __all__ = [
     "FullRecord",
     "IndexResult",
     "InputError",
+    "OutageError",
     "PrefixIndex",
     "PrefixIndexResult",
     "RecompressResult",
@@ -104,20 +119,24 @@ __all__ = [
     "UsageError",
     "VerifyArchivesResult",
     "VerifyResult",
+    "add",
     "build",
     "build_prefix_index",
     "captures",
     "cat",
+    "compact",
     "copy",
     "count",
     "get",
     "index",
     "lookup",
     "lookup_many",
+    "merge",
     "publish",
     "recompress",
     "records",
     "reindex",
+    "remove",
     "sample",
     "scan",
     "train_dictionary",

@@ -5,8 +5,9 @@
     ├── InputError          one input cannot be read; the others can
     │   ├── AbsentError     it does not exist
     │   ├── CorruptError    a part of a cluster is corrupt; other parts can be read
-    │   ├── RefusedError    the rights do not suffice
-    │   └── UntriedError    its server was given up
+    │   └── OutageError     a machine is at fault, and the input may be whole: no answer, a disk that fails
+    │       ├── RefusedError    the rights do not suffice
+    │       └── UntriedError    its server was given up
     └── StoppedError        the run cannot continue (disk full, storage gone)
 
 A user sees `str(error)`, one line. Code tells errors apart by their type, never by their text.
@@ -55,14 +56,21 @@ class CorruptError(InputError):
     """A block or the index of a cluster is corrupt. Other blocks can be read."""
 
 
-class RefusedError(InputError):
+class OutageError(InputError):
+    """A storage, a network, a disk or a right is at fault, and the input may be whole.
+
+    Another try, or another machine, may read it. A cluster is not built without such an input: see `StoppedError`.
+    """
+
+
+class RefusedError(OutageError):
     """The file or object may exist, but the rights do not suffice to read it.
 
     S3 also answers 403 for a missing object if the bucket may not be listed.
     """
 
 
-class UntriedError(InputError):
+class UntriedError(OutageError):
     """Its server was given up before: it was not asked for this input. A later run may read it."""
 
     START: ClassVar[str] = "not requested, because "

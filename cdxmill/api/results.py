@@ -32,6 +32,21 @@ class ClusterResult:
 
 
 @dataclass(frozen=True)
+class ChangeResult:
+    """What `add`, `remove` or `compact` did to a cluster, in lines: `added`, `removed`, there already, and excluded.
+
+    `shards` of its shards were written. The cluster is unchanged if that is 0.
+    """
+
+    added: int
+    present: int
+    excluded: int
+    removed: int
+    shards: int
+    failures: list[Failure]
+
+
+@dataclass(frozen=True)
 class SampleResult:
     """The split points that `sample` found: the keys at which the shards start, except the first."""
 

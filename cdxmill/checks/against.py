@@ -83,7 +83,7 @@ def _sort(paths: Sequence[str], scratch: Scratch, convert: bool, run: VerifyRun)
 
 
 def _sort_group(task: SortTask) -> _Sorted:
-    runs, _, failed = sort_group(task)
+    runs, _, failed, _ = sort_group(task)
     return _Sorted(
         runs,
         [

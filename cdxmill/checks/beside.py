@@ -47,7 +47,7 @@ def check_locations(
 def _wrong_rows(files: ClusterFiles, reports: Mapping[str, CheckedShard], exact: bool) -> Iterator[str]:
     rows, faults = files.locations
     yield from faults
-    names = [row.shard for row in rows]
+    names = [row.shard for row in rows if row.shard in reports or row.shard not in files.kept]
     for name in sorted(reports.keys() - set(names)):
         yield f"{name} is missing"
     for name in sorted(set(names) - reports.keys()):

@@ -18,9 +18,9 @@ from cdxmill.cluster.find import (
     shard_locations,
 )
 from cdxmill.cluster.split_files import SPLITS
-from cdxmill.cluster.write import read_manifest
+from cdxmill.cluster.write import KEPT, kept_shards, read_manifest
 from cdxmill.errors import InputError
-from cdxmill.formats.clusters.manifest import Manifest
+from cdxmill.formats.clusters.manifest import Manifest, most_lines
 from cdxmill.formats.clusters.split_points import parse
 from cdxmill.formats.clusters.zipnum import (
     INDEX,
@@ -68,6 +68,11 @@ class ClusterFiles:
         )
 
     @cached_property
+    def kept(self) -> set[str]:
+        """The names of the shards that changes have replaced, and that are kept for readers."""
+        return set(kept_shards(self.directory)) if self.has(KEPT) else set()
+
+    @cached_property
     def locations_name(self) -> str | None:
         """The name of cluster.loc, None if there is none."""
         return next(filter(self.has, location_names(self.index)), None)
@@ -82,7 +87,7 @@ class ClusterFiles:
 
 def in_order(names: Iterable[str]) -> list[str]:
     """Names of shards or parts by their numbers, which may have more than five digits."""
-    return sorted(names, key=lambda name: (len(name), name))
+    return sorted(names, key=lambda name: [int(digits) for digits in re.findall(r"\d+", name)])
 
 
 class Claims(NamedTuple):
@@ -136,7 +141,8 @@ def _shards_without_manifest(files: ClusterFiles, index: IndexReport) -> list[st
 
 
 def _foreign_files(files: ClusterFiles, index: IndexReport, shards: list[str]) -> list[Failure]:
-    known = {*shards, *map(part_of, shards), *_files_of_index(files, index)}
+    own = [*shards, *files.kept]
+    known = {*own, *map(part_of, own), *_files_of_index(files, index)}
     return [
         Failure(files.path(name), None, "does not belong to this cluster: its index has no lines for it")
         for name in (*files.shards, *files.parts)
@@ -164,9 +170,10 @@ def _task(files: ClusterFiles, claims: Claims, name: str) -> ShardFiles:
         files.directory / files.index if files.index is not None else None,
         index.shards.get(name, ShardLines(0, 0, 0)),
         index.numbered or manifest is not None,
-        manifest.numlines if manifest is not None else None,
+        most_lines(manifest) if manifest is not None else None,
         manifest.compressor.section_lines if manifest is not None else 0,
         manifest is not None,
+        manifest is None or not manifest.change,
     )
 
 

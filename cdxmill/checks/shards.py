@@ -12,7 +12,7 @@ from cdxmill.running.failures import Failure
 from cdxmill.running.processes import counted
 from cdxmill.stages.window import ReadAt
 from cdxmill.stages.zipnum.check_index import MOST_FAULTS, ShardLines, WrongLine, numbered, wrong_line
-from cdxmill.stages.zipnum.check_shard import CheckedShard, Fault, check_shard, read_blocks
+from cdxmill.stages.zipnum.check_shard import BlockRule, CheckedShard, Fault, check_shard, read_blocks
 from cdxmill.storage.location import Location, total_size
 
 
@@ -27,7 +27,8 @@ def valid_blocks(shard: Location, read_at: ReadAt) -> Iterator[list[bytes]]:
 class ShardFiles(NamedTuple):
     """A shard, the paths or URLs of its part and of the index, and the range of its lines in the index.
 
-    `exact` if its part and index must be written as cdxmill writes them.
+    `exact` if its part and index must be written as cdxmill writes them. Unless it `is_even`, its blocks may have any
+    number of lines up to `block_lines`.
     """
 
     name: str
@@ -39,6 +40,7 @@ class ShardFiles(NamedTuple):
     block_lines: int | None
     section_lines: int
     exact: bool
+    is_even: bool = True
 
 
 class ReadShard(NamedTuple):
@@ -60,7 +62,8 @@ def _read_shard(task: ShardFiles) -> ReadShard:
         part, findings = _read_part(task)
         lengths = _lengths(index) or _lengths(part or b"")
         with task.place.open_ranges() as read_at:
-            report = check_shard(counted(read_at), task.name, lengths, task.block_lines, task.section_lines)
+            wanted = BlockRule(task.block_lines, task.section_lines, task.is_even)
+            report = check_shard(counted(read_at), task.name, lengths, wanted)
     except InputError as error:
         return ReadShard(
             task, CheckedShard([Fault(None, error.reason)]), [Failure(error.path, None, error.reason)]
@@ -153,9 +156,11 @@ def check_order(shards: Sequence[ReadShard]) -> Iterator[Failure]:
 
 
 def check_block_lines(shards: Sequence[ReadShard]) -> Iterator[Failure]:
-    """Check that full blocks have the same number of lines in all shards."""
+    """Check that full blocks have the same number of lines in all shards, where they must be even."""
     wanted = 0
     for shard in shards:
+        if not shard.task.is_even:
+            continue
         full, last = shard.report.block_lines, shard.report.last_lines
         most = max(full, last)
         if wanted and ((full and full != wanted) or most > wanted):

@@ -52,7 +52,10 @@ def build(arguments: Building, failures: Failures) -> str:
     options = zipnum_options(arguments)
     with open_engine(arguments) as spark:
         if spark is not None:
-            indexing, options = replace(indexing, run=spark.run), replace(options, make=spark.make)
+            indexing, options = (
+                replace(indexing, run=spark.run),
+                replace(options, make=spark.make, is_far=True),
+            )
         return build_all(archives, place, indexing, options, failures).report(failures, place)
 
 
@@ -82,7 +85,7 @@ def zipnum(arguments: Zipnum, failures: Failures) -> str:
     with Pipes(failures, quiet=arguments.quiet) as pipes:
         paths = find_cdx_files(path_list(arguments.cdx), failures, pipes)
         with open_engine(arguments) as spark:
-            options = replace(options, make=spark and spark.make)
+            options = replace(options, make=spark and spark.make, is_far=spark is not None)
             summary = build_cluster(paths, place, options, failures)
     step = next_lookup(str(place)) if summary.new and not arguments.quiet else ""
     return f"{place}: {summary}\n{step}".rstrip("\n")

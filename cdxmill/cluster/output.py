@@ -5,6 +5,8 @@ A stopped run's unfinished one   the run continues, or another starts from the b
 A cluster of the same run        nothing is to be done
 Another cluster                  refused. With --replace the new one is built in another place, and then switched
 
+A run whose tasks are on other machines always builds in a place of its own (own_run.py), and then switches.
+
 The directory is locked (running/lock.py).
 """
 
@@ -16,6 +18,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from pathlib import Path
 
 from cdxmill.cluster.find import INDEXES
+from cdxmill.cluster.own_run import remove_runs, start_run
 from cdxmill.cluster.split_files import SPLITS, stored_splits
 from cdxmill.cluster.switch import (
     MARK,
@@ -71,7 +74,7 @@ class Output:
 
     def clear(self) -> None:
         """Delete the shards of an unfinished run with other inputs or options."""
-        ask_all(Location.remove, [self.work / name for name in sorted(_own_shards(self.work))])
+        _remove_shards(self.work)
 
     def record(self, run: str, summary: Sequence[int], files: Sequence[str]) -> None:
         """Write the record of the run; `files` are those that it wrote below the directory. cluster.json comes after it."""
@@ -85,7 +88,7 @@ class Output:
     def finish(self) -> None:
         """Put the cluster in its place, if it was written elsewhere."""
         if self.work != self.place:
-            put_in_place(self.place, self._failures.note)
+            put_in_place(self.place, self._failures.note, built=self.work)
 
 
 def place_of(path: Location) -> Location:
@@ -112,10 +115,12 @@ def open_output(
     replace: bool,
     failures: Failures,
     points: Sequence[bytes] | None = None,
+    is_far: bool = False,
 ) -> Iterator[Output]:
     """The place for a cluster that the run with this fingerprint writes; nobody else writes there.
 
-    `points` are the split points if they are known: a split file of them may be in the directory already.
+    `points` are the split points if they are known: a split file of them may be in the directory already. A run that
+    `is_far` has tasks on other machines: it builds in a directory of its own.
     Raises UsageError, and nothing is changed, if the run may not write there.
     """
     place = place_of(path)
@@ -129,7 +134,14 @@ def open_output(
         if finished is not None:
             _remove_work(place)
         work = place
-        if finished is None and (place / MANIFEST).exists():
+        if finished is None:
+            remove_runs(place, but=run if is_far else "")
+        if finished is None and is_far:
+            if not (place / MANIFEST).exists():
+                _clear_unfinished(place)
+            work = start_run(place, run)
+            finished = _built_before(place, work, run, failures)
+        elif finished is None and (place / MANIFEST).exists():
             work = new_place(place)
             locks.enter_context(hold_new(place, failures.note))
             finished = _built_before(place, work, run, failures)
@@ -141,8 +153,18 @@ def open_output(
             yield Output(place, work, failures, finished)
         except InputError:  # no input can be read, so nothing was made
             if work != place and not needs_repair(place):  # else it is the old cluster, already
-                work.remove_tree() if place.properties.has_directories else discard(place)
+                work.remove_tree() if is_far or place.properties.has_directories else discard(place)
             raise
+
+
+def _clear_unfinished(place: Location) -> None:
+    """Delete what a run on this machine has left, which this one cannot continue."""
+    _remove_shards(place)
+    _remove_work(place)
+
+
+def _remove_shards(place: Location) -> None:
+    ask_all(Location.remove, [place / name for name in sorted(_own_shards(place))])
 
 
 def _built_before(place: Location, new: Location, run: str, failures: Failures) -> RunRecord | None:
@@ -156,7 +178,7 @@ def _built_before(place: Location, new: Location, run: str, failures: Failures) 
         discard(place)
         return None
     _remove_work(new)
-    put_in_place(place, failures.note)
+    put_in_place(place, failures.note, built=new)
     return built
 
 
@@ -240,10 +262,20 @@ def _own_shards(place: Location) -> set[str]:
     return {match[0] for match in found if int(match[1] or match[2]) < most}
 
 
-def put_in_place(place: Location, note: Callable[[str], None], kept: Sequence[str] = ()) -> None:
-    """Put the new cluster, which is complete, in the place of the old one; see `switch`. Raises StoppedError."""
+def put_in_place(
+    place: Location, note: Callable[[str], None], kept: Sequence[str] = (), built: Location | None = None
+) -> None:
+    """Put the new cluster, which is complete, in the place of the old one; see `switch`. Raises StoppedError.
+
+    It is in `built`, or in the usual place beside the old one. If the directories are exchanged, both are held.
+    """
     check_held()
-    _tell(place, switch(place, kept), note)
+    if built is None or built == new_place(place):
+        _tell(place, switch(place, kept), note)
+        return
+    is_exchanged = place.properties.has_directories and (place / MANIFEST).exists()
+    with hold(built, note) if is_exchanged else nullcontext():
+        _tell(place, switch(place, kept, built), note)
 
 
 def mend(place: Location, note: Callable[[str], None]) -> None:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cached_property
-from threading import Lock
 from typing import TYPE_CHECKING
-
-import cachetools
 
 from cdxmill.cluster.find import (
     Locations,
@@ -22,11 +19,13 @@ from cdxmill.cluster.find import (
     shard_locations,
     why_refused,
 )
+from cdxmill.cluster.open_shards import OpenShard, OpenShards
 from cdxmill.errors import AbsentError, CorruptError, InputError, RefusedError
 from cdxmill.formats.clusters.zipnum import (
     INDEX,
     LOCATIONS,
     MANIFEST,
+    STAGED_MANIFEST,
     SUMMARY,
     NumberedBlock,
     number_of,
@@ -43,74 +42,16 @@ if TYPE_CHECKING:
     from cdxmill.formats.clusters.manifest import Manifest
 
 
-class OpenShard:
-    """An open shard. `files` closes it; `holders` counts the cache and each read in progress."""
-
-    def __init__(self, place: Location, read_at: Callable[[int, int], bytes], files: ExitStack) -> None:
-        self.place, self.read_at, self.files = place, read_at, files
-        self.holders = 0
-
-
-class OpenShards:
-    """Up to `most` open shards by name; the least recently used one is removed first. Threads may share it.
-
-    The last holder of a shard closes it, so a shard that is removed during a read is closed after the read.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._lock = Lock()
-        self._kept: cachetools.LRUCache[bytes, OpenShard] = cachetools.LRUCache(most)
-
-    def borrow(self, name: bytes) -> OpenShard | None:
-        """The open shard of this name, None if it is not open. It stays open until it is given back."""
-        with self._lock:
-            if name not in self._kept:
-                return None
-            shard = self._kept[name]
-            shard.holders += 1
-            return shard
-
-    def give_back(self, shard: OpenShard) -> None:
-        """End a `borrow`."""
-        with self._lock:
-            _release(shard)
-
-    def add(self, name: bytes, shard: OpenShard) -> None:
-        """Keep a shard open. It is closed at once if another thread has already added one of this name."""
-        with self._lock:
-            shard.holders += 1
-            if name in self._kept:
-                _release(shard)
-                return
-            while len(self._kept) >= self._kept.maxsize:
-                _release(self._kept.popitem()[1])
-            self._kept[name] = shard
-
-    def remove(self, name: bytes, shard: OpenShard) -> None:
-        """Stop keeping a shard open, unless another thread has replaced it."""
-        with self._lock:
-            if self._kept.get(name) is shard:
-                del self._kept[name]
-                _release(shard)
-
-    def close(self) -> None:
-        """Stop keeping any shard open."""
-        with self._lock:
-            while self._kept:
-                _release(self._kept.popitem()[1])
-
-
-def _release(shard: OpenShard) -> None:
-    """Remove one holder. Requires: the lock is held."""
-    shard.holders -= 1
-    if not shard.holders:
-        shard.files.close()
-
-
 _MOST_OPEN = 64
 """Shards that stay open."""
+_TRIES = 5
+"""How often a cluster is opened that is replaced or changed in that moment."""
 UNCHECKED = 5.0
 """Seconds after which a read of a cluster at a URL asks again whether the cluster is the same: one request."""
+
+
+class Replaced(InputError):
+    """Another cluster is in the place of the one that is read."""
 
 
 class ClusterReader:
@@ -182,10 +123,28 @@ class ClusterReader:
         """A reader of blocks."""
         return BlockReader(self.read)
 
+    def has_changed(self) -> bool:
+        """Whether the index is another one than that which was opened. Not over HTTP; elsewhere at a URL it is asked seldom."""
+        if self.is_remote and time.monotonic() - self._checked <= UNCHECKED:
+            return False
+        self._checked = time.monotonic()
+        return self._state is not None and self._index_file.status() != self._state
+
     def check_unchanged(self) -> None:
-        """Raise InputError if the cluster was replaced since it was opened: its shards are others now. Not over HTTP."""
-        if self._state is not None and self._index_file.status() != self._state:
-            raise InputError(self.cluster, "it was replaced while it was read", "run it again")
+        """Raise Replaced if the cluster was replaced since it was opened: its shards are others now. Not over HTTP.
+
+        The shards of one that was only changed (cluster/change) have names of their own.
+        """
+        if self._state is not None and self._index_file.status() != self._state and not self._is_changed():
+            raise Replaced(self.cluster, "it was replaced while it was read", "run it again")
+
+    def _is_changed(self) -> bool:
+        """Whether the cluster that is there now is this one after changes."""
+        from cdxmill.formats.clusters.manifest import origin_of  # see manifest_beside
+
+        own = self.__dict__.get("_manifest")  # if it is read now, it is that of the other cluster
+        now = None if own is None else manifest_beside(self._directory)
+        return own is not None and now is not None and origin_of(own) == origin_of(now)
 
     def close(self) -> None:
         """Close all open shards."""
@@ -194,6 +153,10 @@ class ClusterReader:
     def block_lines(self) -> int | None:
         """The number of lines of a full block, None without a valid cluster.json."""
         return None if self._manifest is None else self._manifest.numlines
+
+    def has_full_blocks(self) -> bool:
+        """Whether all blocks are full but the last one of each shard: changes leave shorter and longer ones."""
+        return self._manifest is None or not self._manifest.change
 
     def check_index(self) -> None:
         """Raise DamagedCluster if the index is out of order at its ends, or has not the blocks of cluster.json.
@@ -214,7 +177,16 @@ class ClusterReader:
         """Compare the number of the last line with cluster.json, if there is one."""
         if self._index_file.name not in (INDEX, SUMMARY) or self._manifest is None:
             return
-        if found != self._manifest.blocks:
+        if found == self._manifest.blocks:
+            return
+        staged = _parsed(staged_manifest(self._directory))
+        if staged is not None and found == staged.blocks:  # cluster.json follows in a moment
+            self._manifest = staged
+        elif self._state is not None and self._index_file.status() != self._state:
+            raise Replaced(self.cluster, "it was replaced while it was read", "run it again")
+        elif (now := manifest_beside(self._directory)) is not None and found == now.blocks:
+            self._manifest = now
+        else:
             raise DamagedCluster(
                 f"the index has {'unnumbered' if found is None else found} blocks, but {MANIFEST} has"
                 f" {self._manifest.blocks}: the index is truncated, or belongs to another cluster"
@@ -282,13 +254,27 @@ def open_cluster(cluster: PathOrUrl, rule: Rule | None = None) -> Iterator[Clust
     if rule is not None:
         check_rule(rule)
     with ExitStack() as files, damage_as_input_error(place.text):
-        index_file, read_at, size, state = _open_index(place, files)
-        index = SecondaryIndex(read_at, size, REMOTE_PAGE if place.is_remote else LOCAL_PAGE)
-        reader = ClusterReader(place.text, index_file, index, rule, state)
-        files.callback(reader.close)
-        if not reader.is_remote:  # a remote check would cost three requests
-            reader.check_index()
-        yield reader
+        yield _opened(place, rule, files)
+
+
+def _opened(place: Location, rule: Rule | None, files: ExitStack) -> ClusterReader:
+    """Open a cluster. If it is replaced or changed in that moment, it is opened again."""
+    for tries in range(_TRIES):
+        with ExitStack() as attempt:
+            index_file, read_at, size, state = _open_index(place, attempt)
+            index = SecondaryIndex(read_at, size, REMOTE_PAGE if place.is_remote else LOCAL_PAGE)
+            reader = ClusterReader(place.text, index_file, index, rule, state)
+            attempt.callback(reader.close)
+            try:
+                if not reader.is_remote:  # a remote check would cost three requests
+                    reader.check_index()
+            except Replaced:
+                if tries + 1 == _TRIES:
+                    raise
+                continue
+            files.push(attempt.pop_all())
+            return reader
+    raise AssertionError("not reached")
 
 
 @contextmanager
@@ -349,8 +335,22 @@ def manifest_beside(directory: Location) -> Manifest | None:
         if not directory.is_remote:
             raise
         return None
+    return _parsed(data)
+
+
+def _parsed(data: bytes | None) -> Manifest | None:
+    """The manifest; None if there is none, or none that cdxmill can read."""
+    if data is None:
+        return None
     from cdxmill.formats.clusters.manifest import parse_manifest  # imported only if there is one
 
     with suppress(ValueError):
         return parse_manifest(data)
+    return None
+
+
+def staged_manifest(directory: Location) -> bytes | None:
+    """The cluster.json of a change that is being moved in; None if there is none."""
+    with suppress(InputError):
+        return (directory / STAGED_MANIFEST).read_bytes()
     return None

@@ -20,6 +20,10 @@ S3 has no directories, so files are moved: S3 copies each of them itself, and th
     4  move the indexes and then cluster.json
     5  delete what is left in NEW, .replaces.json last
 
+A run whose tasks are elsewhere, on Hadoop or Spark, builds in a directory of its own, C/.run-ID (own_run.py): tasks of an older
+run that wake up write to another one. If C has a cluster, a disk and HDFS rename it to NEW first. If C has none, its
+files are moved as on S3. So they are on S3 in any case. C/.new/.replaces.json says from where.
+
 A run may be killed at any step. What it leaves tells the next one, which calls `repair`, where to continue:
 
     state                            readers of C see           repair
@@ -28,7 +32,7 @@ A run may be killed at any step. What it leaves tells the next one, which calls 
     C/.replaces                      the new cluster            steps 2 to 5 of renaming
     NEW/.replaces.json  until 2      the old cluster            steps 2 to 5 of moving
                         in 2 to 4    no cluster: no index       the same
-                        after 4      the new cluster            the same
+                                        after 4      the new cluster            the same
 
 So nobody who opens C sees files of both clusters under one index. Who has opened the old cluster and reads more: on a disk,
 it reads the old files, or reports that the cluster was replaced. At a URL, where each file is opened by its name, it asks
@@ -147,34 +151,41 @@ def discard(place: Location) -> None:
             (new / name).remove_tree()
 
 
-def switch(place: Location, kept: Collection[str] = ()) -> list[str]:
+def switch(place: Location, kept: Collection[str] = (), built: Location | None = None) -> list[str]:
     """Put the new cluster, which is complete, in the place of the old one. Raises StoppedError, InputError.
 
-    `kept` are shards of the old cluster that the new one has, too. Only S3 can keep them where they are.
+    `kept` are shards of the old cluster that the new one has, too. Only S3 can keep them where they are. `built` is the
+    directory below `place` where the new one is, if a run has built it in one of its own; see own_run.py.
     Returns the paths of files that cdxmill did not write and that cannot be moved into the new one; they stay in OLD.
     """
-    new = mark(place)
-    if place.properties.has_directories:
+    has_directories = place.properties.has_directories
+    if has_directories and (built is None or MANIFEST in entries(place)):
+        if built is not None:
+            new_place(place).remove_tree()  # of a killed run: `check_switchable` has looked at it
+            built.move(new_place(place))
+        new = mark(place)
         _sync(new)
         if not new.exchange(place):
             _rename_both(place)
     else:
-        with (new / _PLAN).write_atomic() as file:
-            file.write(json.dumps(_plan(place, kept)).encode())
+        with (place / SWITCHED).write_atomic() as file:
+            file.write(json.dumps(_plan(place, kept, built)).encode())
     return repair(place)
 
 
 def needs_repair(place: Location) -> bool:
     """Whether a run was killed while it switched."""
+    if (place / SWITCHED).exists():
+        return True
     if not place.properties.has_directories:
-        return (new_place(place) / _PLAN).exists()
+        return False
     return (place / MARK).exists() or (not place.exists() and old_place(place).exists())
 
 
 def repair(place: Location) -> list[str]:
     """Do what is left of a switch; see `switch`."""
+    _move_files(place)
     if not place.properties.has_directories:
-        _move_files(place)
         return []
     new, old = new_place(place), old_place(place)
     if not place.exists() and old.exists():  # killed between the two renames
@@ -258,21 +269,21 @@ def _move_foreign(
     return left
 
 
-def _plan(place: Location, kept: Collection[str]) -> dict[str, list[str]]:
-    """What is deleted from `place`, and moved to it, where directories cannot be moved."""
-    new = new_place(place)
+def _plan(place: Location, kept: Collection[str], built: Location | None) -> dict[str, str | list[str]]:
+    """What is deleted from `place`, and moved to it from a directory below it."""
+    new = built or new_place(place)
     moved = {ARCHIVES, *cluster_files(shards_of(new))} & new.entries().keys() - {COPIED, *kept}
     gone = _own(place) & place.entries().keys() - moved - {LOCK, *kept}
-    return {"delete": sorted(gone), "move": sorted(moved)}
+    return {"from": new.name, "delete": sorted(gone), "move": sorted(moved)}
 
 
 def _move_files(place: Location) -> None:
-    new = new_place(place)
-    found = new.entries().keys()
-    if _PLAN not in found:
+    below = place / _BELOW
+    if _PLAN not in below.entries():
         return
-    steps = json.loads((new / _PLAN).read_bytes())
-    left = found & set(steps["move"])  # the others were moved already
+    steps = json.loads((place / SWITCHED).read_bytes())
+    new = place / steps.get("from", _BELOW)
+    left = new.entries().keys() & set(steps["move"])  # the others were moved already
     gone = set(steps["delete"]) | (left & _READ_FIRST)
     for names in ({MANIFEST}, {INDEX}, {SUMMARY}, gone - _READ_FIRST):
         check_held(_CHECKED)
@@ -280,8 +291,16 @@ def _move_files(place: Location) -> None:
     shards = {name for name in left if SHARD.fullmatch(name)}
     for names in (shards, left - shards - _READ_FIRST, {INDEX, SUMMARY}, {MANIFEST}):
         check_held(_CHECKED)
+        _sync(place)
         ask_all(lambda moved: moved.move(place / moved.name), _places(new, left & names))
-    _delete_files(new)
+    _sync(place)
+    if new == below:
+        _delete_files(new)
+        return
+    new.remove_tree()
+    (place / SWITCHED).remove()
+    with suppress(StoppedError):  # another run may have begun to build there
+        below.remove()
 
 
 def _delete_files(new: Location) -> None:

@@ -2,6 +2,7 @@
 
     cluster.json           lists the shards. With it, a cluster is finished. It is written last, and deleted first
     .finished.json         the record of the run. Readers do not need it. It is written before cluster.json
+    .kept.json             the shards that changes have replaced, and that are kept for readers: see cluster/change
     .published.json        the shards that `publish` has copied so far, while its destination is not finished
     .work                  what a run that has not finished can continue with
 
@@ -63,8 +64,10 @@ def read_manifest(path: Location) -> Manifest:
 
 FINISHED = ".finished.json"
 COPIED = ".published.json"
+KEPT = ".kept.json"
+"""Shards that changes have replaced, each with the time in seconds since 1970: readers may still need them."""
 BESIDE = (INDEX, SUMMARY, LOCATIONS)
-NUMBERED = re.compile(r"(?:part-(\d{5,})|cdx-(\d{5,})\.gz)")
+NUMBERED = re.compile(r"(?:part-(\d{5,})(?:-\d+)?|cdx-(\d{5,})(?:-\d+)?\.gz)")
 """The name of a part or a shard, with its number."""
 
 
@@ -153,13 +156,22 @@ def fault_of_splits(place: Location, manifest: Manifest) -> str | None:
 
 
 def shards_of(place: Location) -> list[str]:
-    """The names of the shards of a finished cluster. Raises InputError if cluster.json cannot be read."""
-    return [shard.name for shard in read_manifest(place / MANIFEST).shards]
+    """The names of the shards of a finished cluster, and of those kept for readers. Raises InputError if cluster.json cannot be read."""
+    return [*(shard.name for shard in read_manifest(place / MANIFEST).shards), *kept_shards(place)]
+
+
+def kept_shards(place: Location) -> dict[str, float]:
+    """The replaced shards that are kept for readers, and since when. A corrupt list is an empty one."""
+    try:
+        found: Any = json.loads((place / KEPT).read_bytes())
+        return {name: float(since) for name, since in found.items() if NUMBERED.fullmatch(name)}
+    except (InputError, ValueError, AttributeError, TypeError, RecursionError):
+        return {}
 
 
 def cluster_files(shards: Sequence[str]) -> set[str]:
     """The names of the files of a cluster with these shards."""
-    return {*shards, *map(part_of, shards), *BESIDE, *SPLITS, MANIFEST, FINISHED, COPIED}
+    return {*shards, *map(part_of, shards), *BESIDE, *SPLITS, MANIFEST, FINISHED, COPIED, KEPT}
 
 
 def files_of(index: Location) -> list[Location]:

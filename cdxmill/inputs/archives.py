@@ -18,7 +18,7 @@ from cdxmill.inputs.named import SCHEME, Input, Search, Wanted, all_listed, chec
 from cdxmill.inputs.pipes import Pipes
 from cdxmill.options.archives import ArchiveInputs
 from cdxmill.options.option import optional_path, path_list
-from cdxmill.running.failures import Failures
+from cdxmill.running.failures import Failure, Failures
 from cdxmill.storage.location import Location, ask_all
 from cdxmill.storage.wacz import ARCHIVE, inside, is_wacz, own_name
 
@@ -37,7 +37,7 @@ _ARCHIVE_STARTS = (b"WARC/", b"filedesc://", b"\x28\xb5\x2f\xfd")
 _START = 1 << 12
 
 
-def _open_wacz_files(search: Search, named: Collection[str]) -> None:
+def _open_wacz_files(search: Search, named: Collection[str], unopened: Failures | None) -> None:
     """Replace each WACZ that the search has found by the archives in it.
 
     In index lines, such a file has the name of the WACZ, then its name in the WACZ. If the WACZ is one of `named` and the
@@ -51,7 +51,11 @@ def _open_wacz_files(search: Search, named: Collection[str]) -> None:
         if entry.location not in files:
             found.append(entry)
             continue
-        for name in _choose(search, entry.path, files[entry.location]):
+        listed = files[entry.location]
+        if isinstance(listed, InputError) and unopened is not None:
+            unopened.report(Failure.from_error(listed))
+            continue
+        for name in _choose(search, entry.path, listed):
             archive = _input(entry, name)
             found.append(archive._replace(filename=own_name(name)) if is_alone else archive)
     search.inputs[:] = found
@@ -98,13 +102,15 @@ def _input(entry: Input, name: str) -> Input:
     )
 
 
-def find_archives(asked: ArchiveInputs, failures: Failures, pipes: Pipes | None = None) -> list[Input]:
+def find_archives(
+    asked: ArchiveInputs, failures: Failures, pipes: Pipes | None = None, unopened: Failures | None = None
+) -> list[Input]:
     """The archives that the user named, in order; with `pipes`, also pipes.
 
     A directory stands for the files below it that have the name of an archive, a WACZ for those in it. File names in
     index lines are relative to `dir_root`. Without it, a file has its base name, a file of a directory its path below
     that, and an entry of the manifest is used as written. Inputs that cannot be listed are reported to `failures`, and
-    what was skipped in directories. Raises UsageError if there is no archive or the manifest cannot be read, InputError
+    what was skipped in directories; WACZ files that cannot be opened to `unopened`, if that is given. Raises UsageError if there is no archive or the manifest cannot be read, InputError
     if nothing could be listed.
     """
     named, manifest = path_list(asked.inputs), optional_path(asked.manifest)
@@ -117,7 +123,7 @@ def find_archives(asked: ArchiveInputs, failures: Failures, pipes: Pipes | None 
         search.add(name)
     if manifest is not None:
         _add_listed(search, manifest, os.fspath(asked.root or ""))
-    _open_wacz_files(search, named)
+    _open_wacz_files(search, named, unopened)
     found = search.finish(named if manifest is None else [*named, manifest])
     if asked.dir_root is not None:
         found = [
@@ -129,11 +135,14 @@ def find_archives(asked: ArchiveInputs, failures: Failures, pipes: Pipes | None 
     return found
 
 
-def archives_of(manifests: Iterable[str], root: str | None) -> list[Input]:
-    """The archives that the manifests of a job list. Raises UsageError, InputError, also if only one cannot be listed."""
+def archives_of(manifests: Iterable[str], root: str | None, unopened: Failures) -> list[Input]:
+    """The archives that the manifests of a job list. A WACZ that cannot be opened is reported to `unopened`.
+
+    Raises UsageError, also if only one input cannot be listed, InputError.
+    """
     with all_listed() as failures:
         asked = [ArchiveInputs(manifest=manifest, root=root) for manifest in manifests]
-        return [archive for one in asked for archive in find_archives(one, failures)]
+        return [archive for one in asked for archive in find_archives(one, failures, unopened=unopened)]
 
 
 def _add_listed(search: Search, manifest: str, root: str) -> None:

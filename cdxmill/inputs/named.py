@@ -18,7 +18,7 @@ from cdxmill.running.failures import Failure, Failures
 from cdxmill.storage.location import Location, PathOrUrl, join, locate
 from cdxmill.storage.walk import SPECIAL, Listing, files_below, files_like, is_glob, unfinished_in
 
-_SHARD = re.compile(r"cdx-\d{5,}\.gz")
+_SHARD = re.compile(r"cdx-\d{5,}(?:-\d+)?\.gz")
 _PACKED = re.compile(r"\.(?:gz|bz2|xz|zst|lz4|zip|z|open|tmp|bad)", re.I)
 _ENDING = re.compile(r"\.\w{1,12}", re.ASCII)
 _NAMED = 12

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
 from cdxmill.errors import UsageError
+from cdxmill.inputs.archives import archives_of
+from cdxmill.inputs.named import Input
 from cdxmill.jobs.launcher.hadoop_directory import hadoop_url, is_url
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
@@ -72,6 +75,15 @@ class ArchiveJob(StreamJob[_Asked]):
     """Input: manifests. `total` is the number of archives on the work list."""
 
     total = 0
+
+    @cached_property
+    def failures(self) -> Failures:
+        """The failures of the job. The first are those of WACZ files that the launcher could not open."""
+        return Failures()
+
+    def listed(self) -> list[Input]:
+        """The archives of the manifests. Raises UsageError, InputError."""
+        return archives_of(self.options.args, self.own_options.archive_root, self.failures)
 
     def use_root(self, runner: RunnerLike) -> None:
         """Let relative paths start from a URL on EMR; on other clusters, it may be a path that exists on all nodes."""

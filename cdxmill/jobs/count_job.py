@@ -24,11 +24,10 @@ from typing import ClassVar
 
 from cdxmill.commands.count import report_failure
 from cdxmill.errors import UsageError
-from cdxmill.inputs.archives import archives_of
 from cdxmill.jobs.archive_job import ArchiveJob, ArchiveJobOptions
 from cdxmill.jobs.launcher.hadoop_directory import directory_of
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
-from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
+from cdxmill.jobs.launcher.mrjob_parts import RunnerLike, prints_output
 from cdxmill.jobs.nodes.archives import FAILURES, JOB_FILE, add_counts, count_archives, parse_output
 from cdxmill.options.contents import Watched
 from cdxmill.running.failures import Failures
@@ -67,8 +66,8 @@ class CountJob(ArchiveJob[CountJobOptions]):
         """The archives. Raises UsageError if the job does not say what it counts."""
         if not self.what and type(self).items is CountJob.items:
             raise UsageError(f"{type(self).__name__} has no method `items`; it says what the job counts")
-        archives = archives_of(self.options.args, self.own_options.archive_root)
-        self.total = len(archives)
+        archives = self.listed()
+        self.total = len(archives) + len(self.failures.inputs)
         return [{"archive": archive.to_fields()} for archive in archives]
 
     def run_mapper(self, step_num: int = 0) -> None:
@@ -92,7 +91,7 @@ class CountJob(ArchiveJob[CountJobOptions]):
 
     def finish(self, runner: RunnerLike) -> int:
         """Print the failures, and the counts in one order. Returns 0 if there are no more failures than --max-failures allows."""
-        if self._should_cat_output():
+        if prints_output(self):
             output = b"".join(runner.cat_output())
             if not output:
                 self.tell(f"note: nothing was counted; give {self.counter.needs}")
@@ -103,7 +102,7 @@ class CountJob(ArchiveJob[CountJobOptions]):
         """Print what the mappers could not count."""
         output = directory_of(runner.get_output_dir(), runner)
         names = [name for name in output.names() if name.startswith(FAILURES)]
-        failures = Failures()
+        failures = self.failures
         with tempfile.TemporaryDirectory(prefix="cdxmill-") as directory:
             if names:
                 output.get(names, Path(directory))

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from cdxmill.commands.per_archive.index import IndexOptions
 from cdxmill.commands.per_archive.task import OutputDirectory, checked_place, open_directory
-from cdxmill.inputs.archives import archives_of
 from cdxmill.inputs.named import Input
 from cdxmill.jobs.archive_job import ArchiveJob, ArchiveJobOptions, directory_url
 from cdxmill.jobs.launcher.hadoop_directory import directory_of, held
@@ -74,7 +73,7 @@ class IndexWARCJob(ArchiveJob[IndexJobOptions]):
     def _names(self) -> dict[Input, str]:
         """The archives, and the names of their outputs. Raises UsageError."""
         options = self.own_options
-        return cdx_names(archives_of(self.options.args, options.archive_root), options.cc_index_paths)
+        return cdx_names(self.listed(), options.cc_index_paths)
 
     def _outputs(self, names: dict[Input, str], directory: OutputDirectory) -> dict[Input, Location]:
         """The archives that have to be indexed, with their outputs. Raises UsageError."""
@@ -82,7 +81,7 @@ class IndexWARCJob(ArchiveJob[IndexJobOptions]):
 
     def _work(self, outputs: dict[Input, Location], directory: Path | None) -> WorkList:
         """The work list. `directory` is a local output directory that only this machine writes to."""
-        self.total = len(outputs)
+        self.total = len(outputs) + len(self.failures.inputs)
         record = None if directory is None else str(directory)
         return [ArchiveWork(archive, output.text, record).item() for archive, output in outputs.items()]
 
@@ -93,13 +92,13 @@ class IndexWARCJob(ArchiveJob[IndexJobOptions]):
     def finish(self, runner: RunnerLike) -> int:
         """Print the failures. Returns 0 if there are no more than --max-failures allows."""
         found, notes = parse_output(b"".join(runner.cat_output()))
-        failures = Failures()
+        failures, unopened = self.failures, list(self.failures.items)
         for note in notes:
             failures.note_one(note.path, note.reason)
         failures.close_notes()
         for failure in found:
             failures.report(failure)
-        self.show(b"".join(format_failure(failure._replace(hint="")) for failure in found))
+        self.show(b"".join(format_failure(failure._replace(hint="")) for failure in [*unopened, *found]))
         number = sum(counters.get("cdxmill", {}).get("notes", 0) for counters in runner.counters())
         return self.status_of(failures, "indexed", f", {count(number, 'note')}" if number else "")
 

@@ -120,9 +120,14 @@ class SampleCDXJob(StreamJob[SampleJobOptions]):
         size = ["--size", str(options.size)]
         if options.splitfile:
             RemoteDirectory(posixpath.dirname(options.splitfile) or ".").check_writable()
-        groups = group_inputs(self._staying(cdx_inputs(self.options.args, runner)), bytes_per_mapper(runner))
-        share = share_of_sample(options.size, len(groups))
-        tasks = [SampleTask(paths, f"{options.seed}:{number}", share) for number, paths in enumerate(groups)]
+        files = self._staying(cdx_inputs(self.options.args, runner))
+        groups = group_inputs(files, bytes_per_mapper(runner))
+        total = sum(files.values())
+        tasks = []
+        for paths in groups:
+            part = sum(files[path] for path in paths) / max(total, 1)
+            share = share_of_sample(options.size, len(groups), part)
+            tasks.append(SampleTask(paths, str(options.seed), share))
         return HadoopStep(
             inputs=[task._asdict() for task in tasks],
             mapper=["sample", *size],

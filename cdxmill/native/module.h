@@ -27,6 +27,8 @@ CDX_ENTRY(cdx_capture_items);  /* tasks/tree_items.py */
 CDX_ENTRY(cdx_pointer_rows);   /* tasks/tree_items.py */
 CDX_ENTRY(cdx_outline_block);  /* prefix_tree/search_tree.py */
 CDX_ENTRY(cdx_elements_in);    /* pages/parse_page.py */
+CDX_ENTRY(cdx_size_parsed);    /* pages/nesting.py */
+CDX_ENTRY(cdx_outline);        /* pages/parse_page.py */
 CDX_ENTRY(cdx_plain_links);    /* pages/web_urls.py */
 
 extern PyType_Spec cdx_merger_spec; /* lines/merge_lines.py */

@@ -2,6 +2,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include "module.h"
+#include "names.h"
 
 #ifndef SOURCES /* CRC-32 of all files of this directory; setup.py defines it */
 #define SOURCES 0u
@@ -20,6 +21,8 @@ static PyMethodDef METHODS[] = {
     METHOD("pointer_rows", cdx_pointer_rows, "pointer_rows(text, sizes, keys, tails): see tree_items.py"),
     METHOD("outline_block", cdx_outline_block, "outline_block(data, pointer_size, apart): see search_tree.py"),
     METHOD("elements_in", cdx_elements_in, "elements_in(html, names): see parse_page.py"),
+    METHOD("parsed_size", cdx_size_parsed, "parsed_size(html): see nesting.py"),
+    METHOD("outline", cdx_outline, "outline(html, only_title, other): see parse_page.py"),
     METHOD("plain_links", cdx_plain_links, "plain_links(hrefs, directory, root, other): see web_urls.py"),
     {0}};
 
@@ -61,6 +64,7 @@ static int add_sources(PyObject *module)
 static int fill_module(PyObject *module)
 {
     cdx_state *state = PyModule_GetState(module);
+    cdx_sort_elements();
     int failed = take_classes(state) < 0 || add_type(module, &cdx_merger_spec, &state->merger_type) < 0 ||
                  add_type(module, &cdx_tally_spec, &state->tally_type) < 0 || add_sources(module) < 0;
     return failed ? -1 : 0;

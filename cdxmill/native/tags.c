@@ -1,10 +1,5 @@
 #include "tags.h"
 
-static int is_letter(cdx_byte c)
-{
-    return (cdx_byte)((c | 0x20) - 'a') < 26;
-}
-
 enum { BLANK = 1, NAME_END = 2, EQUALS = 4, COUNTED = 8 };
 
 /* What bytes are within a tag. Letters are COUNTED, too: see name_length. */
@@ -42,42 +37,68 @@ static const cdx_byte *after_byte(cdx_text text, cdx_byte c)
     return found ? found + 1 : NULL;
 }
 
-/* After the value of an attribute, which follows its `=`; NULL if it does not end. */
-static const cdx_byte *after_value(const cdx_byte *at, const cdx_byte *end)
+/* The value of an attribute, which follows its `=`. After it, or NULL if it does not end. */
+static const cdx_byte *read_value(const cdx_byte *at, const cdx_byte *end, cdx_text *value)
 {
     while (at < end && is_blank(*at))
         at++;
     if (at == end)
         return NULL;
-    if (*at == '"' || *at == '\'')
-        return after_byte((cdx_text){at + 1, end}, *at);
+    if (*at == '"' || *at == '\'') {
+        const cdx_byte *after = after_byte((cdx_text){at + 1, end}, *at);
+        *value = (cdx_text){at + 1, after ? after - 1 : end};
+        return after;
+    }
+    value->at = at;
     while (at < end && !is_blank(*at) && *at != '>')
         at++;
+    value->end = at;
     return at;
 }
 
-/* After the `>` that ends a tag, whose name ends at `at`; NULL if the tag does not end. */
-static const cdx_byte *after_tag(const cdx_byte *at, const cdx_byte *end)
+int cdx_next_attribute(const cdx_byte **from, const cdx_byte *end, cdx_attribute *found)
 {
-    while (at < end) {
-        while (at < end && (is_blank(*at) || *at == '/'))
-            at++;
-        if (at < end && *at == '>')
-            return at + 1;
-        if (at < end) /* the first byte of an attribute's name may be `=` */
-            at++;
-        while (at < end && !(CLASSES[*at] & (NAME_END | EQUALS)))
-            at++;
-        const cdx_byte *name_end = at;
-        while (at < end && is_blank(*at))
-            at++;
-        if (at < end && *at == '=') {
-            if (!(at = after_value(at + 1, end)))
-                return NULL;
-        } else
-            at = name_end;
-    }
-    return NULL;
+    const cdx_byte *at = *from;
+    while (at < end && (is_blank(*at) || *at == '/'))
+        at++;
+    *from = at + 1;
+    if (at == end)
+        return -1;
+    if (*at == '>')
+        return 0;
+    found->name.at = at++; /* the first byte of an attribute's name may be `=` */
+    while (at < end && !(CLASSES[*at] & (NAME_END | EQUALS)))
+        at++;
+    found->name.end = *from = at;
+    found->value.at = NULL;
+    while (at < end && is_blank(*at))
+        at++;
+    if (at < end && *at == '=' && !(*from = read_value(at + 1, end, &found->value)))
+        return -1;
+    return 1;
+}
+
+/* Bytes of a name that is counted. Others are of markup that is no HTML, or of no markup at all. */
+static const cdx_byte *after_name(cdx_text text, int *is_counted)
+{
+    const cdx_byte *at = text.at;
+    for (*is_counted = 1; at < text.end && !ends_name(*at); at++)
+        *is_counted &= cdx_is_letter(*at) || (*at >= '0' && *at <= '9') || CLASSES[*at] & COUNTED;
+    *is_counted &= (size_t)(at - text.at) <= CDX_MAX_TAG;
+    return at;
+}
+
+int cdx_read_tag(const cdx_byte *at, const cdx_byte *end, cdx_tag *tag)
+{
+    cdx_attribute attribute;
+    int more;
+    tag->name = (cdx_text){at, after_name((cdx_text){at, end}, &tag->is_usual)};
+    const cdx_byte *last = at = tag->name.end;
+    for (tag->attributes = 0; (more = cdx_next_attribute(&at, end, &attribute)) > 0; tag->attributes++)
+        last = at;
+    tag->end = at;
+    tag->is_closed = more == 0 && at - last > 1 && at[-2] == '/';
+    return more == 0;
 }
 
 /* After the comment whose content starts at `at`. */
@@ -161,46 +182,36 @@ static const cdx_byte *after_other(cdx_text text, int in_foreign)
     return text.at;
 }
 
-/* Bytes of a name that is counted. Others are of markup that is no HTML, or of no markup at all. */
-static size_t name_length(cdx_text text, int *is_counted)
-{
-    const cdx_byte *at = text.at;
-    for (*is_counted = 1; at < text.end && !ends_name(*at); at++)
-        *is_counted &= is_letter(*at) || (*at >= '0' && *at <= '9') || CLASSES[*at] & COUNTED;
-    *is_counted &= (size_t)(at - text.at) <= CDX_MAX_TAG;
-    return (size_t)(at - text.at);
-}
-
 /* Whether a name may be one that has rules of its own. It saves time for all others. */
-static int may_be_special(const cdx_byte *name, size_t length)
+static int may_be_special(cdx_text name)
 {
-    return length >= 3 && length <= 9 && memchr("imnpstx", cdx_lower(*name), 7);
+    return cdx_size(name) >= 3 && cdx_size(name) <= 9 && memchr("imnpstx", cdx_lower(*name.at), 7);
 }
 
 int cdx_find_tags(cdx_text html, cdx_on_tag on_tag, void *context)
 {
-    int in_foreign = 0, is_counted;
+    int in_foreign = 0, result;
     const cdx_byte *at = html.at, *end = html.end;
     while ((at = after_byte((cdx_text){at, end}, '<')) && at < end) {
-        cdx_text tag = {at + (*at == '/'), end};
-        if (tag.at == end || !is_letter(*tag.at)) {
-            if (!(at = after_other((cdx_text){at, end}, in_foreign)))
+        cdx_tag tag = {.start = at - 1, .end = at + 8, .is_end = *at == '/'};
+        cdx_text text = {at + tag.is_end, end};
+        if (text.at == end || !cdx_is_letter(*text.at)) {
+            text.at = at;
+            if (in_foreign && CDX_STARTS(text, "![CDATA[") && (result = on_tag(context, &tag)))
+                return result;
+            if (!(at = after_other(text, in_foreign)))
                 return 0;
             continue;
         }
-        size_t length = name_length(tag, &is_counted);
-        int is_end = tag.at != at, is_special = may_be_special(tag.at, length);
-        int is_foreign = is_special && (is_word(tag, "svg") || is_word(tag, "math"));
-        if (!(at = after_tag(tag.at + length, end)))
+        if (!cdx_read_tag(text.at, end, &tag))
             return 0;
-        if (is_end) {
-            in_foreign &= !is_foreign;
-            continue;
-        }
-        if (is_counted && on_tag(context, tag.at, length) < 0)
-            return -1;
-        in_foreign |= is_foreign && at[-2] != '/';
-        if (is_special && !in_foreign && !(at = after_text(tag, at, end)))
+        if ((result = on_tag(context, &tag)))
+            return result;
+        int is_special = may_be_special(tag.name);
+        int is_foreign = is_special && (is_word(text, "svg") || is_word(text, "math"));
+        at = tag.end;
+        in_foreign = tag.is_end ? in_foreign & !is_foreign : in_foreign | (is_foreign && at[-2] != '/');
+        if (!tag.is_end && is_special && !in_foreign && !(at = after_text(text, at, end)))
             return 0;
     }
     return 0;

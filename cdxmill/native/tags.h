@@ -1,4 +1,4 @@
-/* The start tags of a page, as the tokenizer of the HTML standard finds them. See stages/pages/html_tags.py. */
+/* The tags of a page, as the tokenizer of the HTML standard finds them. See stages/pages/html_tags.py. */
 
 #ifndef CDX_TAGS_H
 #define CDX_TAGS_H
@@ -7,9 +7,34 @@
 
 #define CDX_MAX_TAG 60 /* MAX_TAG of html_tags.py */
 
-typedef int (*cdx_on_tag)(void *context, const cdx_byte *name, size_t length); /* a negative result ends the search */
+/* A tag: from its `<` to behind its `>`. Or the start of a CDATA section, which has no name.
 
-/* Calls `on_tag` for each start tag with a usual name. Returns -1 if `on_tag` has failed. */
+   `is_usual`: the name has only bytes that names in HTML have. `is_closed`: it ends with `/>`. */
+typedef struct {
+    const cdx_byte *start, *end;
+    cdx_text name;
+    int is_end, is_usual, is_closed;
+    size_t attributes;
+} cdx_tag;
+
+typedef struct {
+    cdx_text name, value; /* value.at is NULL if there is none */
+} cdx_attribute;
+
+typedef int (*cdx_on_tag)(void *context, const cdx_tag *tag); /* another result than 0 ends the search */
+
+/* Calls `on_tag` for each tag. Returns its last result; 0 at the end of the page. */
 int cdx_find_tags(cdx_text html, cdx_on_tag on_tag, void *context);
+
+/* Reads the tag whose name starts at `at`. False if it does not end. */
+int cdx_read_tag(const cdx_byte *at, const cdx_byte *end, cdx_tag *tag);
+
+/* The next attribute of a tag, from `*at` on. 1, 0 behind the `>`, or -1 if the tag does not end. */
+int cdx_next_attribute(const cdx_byte **at, const cdx_byte *end, cdx_attribute *found);
+
+static inline int cdx_is_letter(cdx_byte c)
+{
+    return (cdx_byte)((c | 0x20) - 'a') < 26;
+}
 
 #endif

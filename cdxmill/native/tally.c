@@ -126,11 +126,14 @@ int cdx_tally_count(cdx_tally *tally, cdx_text item, uint64_t count)
     return 0;
 }
 
-static int count_tag(void *tally, const cdx_byte *name, size_t length)
+static int count_tag(void *tally, const cdx_tag *tag)
 {
     cdx_byte item[CDX_MAX_TAG];
+    size_t length = cdx_size(tag->name);
+    if (tag->is_end || !tag->is_usual || !length)
+        return 0;
     for (size_t i = 0; i < length; i++)
-        item[i] = cdx_lower(name[i]);
+        item[i] = cdx_lower(tag->name.at[i]);
     return cdx_tally_count(tally, (cdx_text){item, item + length}, 1);
 }
 

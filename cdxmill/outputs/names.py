@@ -248,11 +248,12 @@ def unique_names(archives: Sequence[Input]) -> dict[Input, str]:
     """
     names: dict[str, Input] = {}
     for archive in archives:
-        names.setdefault(_unique_name(archive.path), archive)
+        names.setdefault(unique_name(archive.path), archive)
     return {archive: name for name, archive in names.items()}
 
 
-def _unique_name(path: str) -> str:
+def unique_name(path: str) -> str:
+    """The name that `unique_names` gives the output of the archive at a path or URL."""
     name = posixpath.basename(without_host(path))
     return f"{_readable(name)}-{_hash(identity(path))}.cdx.gz"
 

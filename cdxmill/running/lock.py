@@ -20,7 +20,6 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -208,7 +207,7 @@ def _who() -> bytes:
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
     if len(command) > _COMMAND_SHOWN:
         command = f"{command[:_COMMAND_SHOWN]}..."
-    text = f"process {os.getpid()} on {socket.gethostname()} since {_now()}: {command}"
+    text = f"process {os.getpid()} on {os.uname().nodename} since {_now()}: {command}"
     return text.replace("\n", "\\n").encode("utf-8", "surrogateescape") + b"\n"
 
 
@@ -216,8 +215,8 @@ class _RemoteLock:
     """The lock of a directory at a URL. Raises UsageError if another run has it, else writes it."""
 
     def __init__(self, directory: Location, note: Callable[[str], None]) -> None:
-        self._file, self._run, self._since = directory / LOCK, _run(), _now()
-        before, found = self._read()
+        self._file, self._run, self._since = directory / LOCK, run_id(), _now()
+        before, found = _read(self._file)
         if before is not None and not found:
             raise UsageError(f"{self._file}: is not the lock of a run at a URL; delete it if nobody needs it")
         if found and found.get("run") != self._run and not _is_stale(found):
@@ -225,7 +224,7 @@ class _RemoteLock:
         self.was_killed = before is not None
         text = self._text()
         if not self._file.swap(before, text):
-            now, found = self._read()
+            now, found = _read(self._file)
             if now != text:  # else the answer to a try was lost
                 raise self._refusal(found)
         self._renewed = self._checked = time.monotonic()
@@ -245,7 +244,7 @@ class _RemoteLock:
             return
         is_due = time.monotonic() - self._renewed > RENEWED
         with stops(str(self._file), "renewed"):
-            before, found = self._read()
+            before, found = _read(self._file)
             is_own = found.get("run") == self._run
             is_own = is_own and not (is_due and not self._file.swap(before, self._text()))
         if not is_own:
@@ -258,38 +257,48 @@ class _RemoteLock:
 
     def release(self) -> None:
         """Delete the lock, unless another run has taken it."""
-        if self._read()[1].get("run") == self._run:
+        if _read(self._file)[1].get("run") == self._run:
             self._file.remove()
 
     def _text(self) -> bytes:
-        known = {"run": self._run, "process": os.getpid(), "host": socket.gethostname(), "since": self._since}
+        known = {"run": self._run, "process": os.getpid(), "host": os.uname().nodename, "since": self._since}
         return json.dumps({**known, "renewed": time.time()}).encode() + b"\n"
 
-    def _read(self) -> tuple[bytes | None, dict[str, Any]]:
-        """The lock as it was written, None if there is none; and its content, {} if it cannot be understood.
 
-        S3 without the right to list refuses to read what does not exist.
-        """
-        try:
-            data = self._file.read_bytes()
-        except (AbsentError, RefusedError):
-            return None, {}
-        try:
-            found = json.loads(data)
-        except (ValueError, RecursionError):
-            return data, {}
-        return data, found if isinstance(found, dict) and "run" in found else {}
+def _read(file: Location) -> tuple[bytes | None, dict[str, Any]]:
+    """A lock at a URL as it was written, None if there is none; and its content, {} if it cannot be understood.
+
+    S3 without the right to list refuses to read what does not exist.
+    """
+    try:
+        data = file.read_bytes()
+    except (AbsentError, RefusedError):
+        return None, {}
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return data, {}
+    return data, found if isinstance(found, dict) and "run" in found else {}
 
 
-def _run() -> str:
-    """The run of this thread. After a switch on HDFS, the lock of the new directory has the place of the old one."""
+def run_id() -> str:
+    """The run of this thread, as its locks at URLs have it. After a switch on HDFS, the lock of the new directory has the place of the old one."""
     return f"{_PROCESS}-{get_ident()}"
+
+
+def killed_run(directory: Location) -> str | None:
+    """The run that was killed while it held a directory at a URL; None if it has no lock, or its run may be alive.
+
+    Raises InputError.
+    """
+    found = _read(directory / LOCK)[1]
+    return str(found["run"]) if found and _is_stale(found) else None
 
 
 def _is_stale(found: dict[str, Any]) -> bool:
     """Whether the run that wrote the lock was killed."""
     with suppress(KeyError, TypeError, ValueError):
-        if found["host"] == socket.gethostname():
+        if found["host"] == os.uname().nodename:
             try:
                 os.kill(int(found["process"]), 0)
             except ProcessLookupError:

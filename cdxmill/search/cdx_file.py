@@ -66,6 +66,14 @@ class CdxFile:
         """0: blocks have no fixed number of lines."""
         return 0
 
+    def has_full_blocks(self) -> bool:
+        """False: blocks have no fixed number of lines."""
+        return False
+
+    def has_changed(self) -> bool:
+        """False: an open file stays as it was opened."""
+        return False
+
 
 @contextmanager
 def open_cdx_file(place: Location, keys: KeyRange | None = None) -> Iterator[CdxFile]:

@@ -50,6 +50,12 @@ class BlockSource(Protocol):
     def block_lines(self) -> int | None:
         """Lines of a full block; None if that is not known, 0 if there is no such number."""
 
+    def has_full_blocks(self) -> bool:
+        """Whether all blocks are full but the last one of each shard, as far as is known."""
+
+    def has_changed(self) -> bool:
+        """Whether others have changed what is searched since it was opened, so that it is better opened again."""
+
 
 CRAWL = "crawl"
 """The field that says from which crawl a line is."""
@@ -327,8 +333,9 @@ def estimate(cluster: OpenCluster, prepared: PreparedQuery, keys: KeyRange) -> E
     """The number of lines in a key range. No block is read, but the lines of a CDX file are counted.
 
     The block before the range may reach into it, and the last block may reach beyond it. Each counts as half a
-    block. All blocks between count whole. The bounds hold if all blocks are full but the last one of each shard. Raises
-    UsageError for times in a range of URLs: the index does not tell which lines have them.
+    block. All blocks between count whole. The bounds hold if all blocks are full but the last one of each shard, or if the
+    cluster was changed by cdxmill. Raises UsageError for times in a range of URLs: the index does not tell which lines have
+    them.
     """
     if prepared.has_times and not keys.is_one_url and cluster.reader.block_lines():
         raise UsageError("--estimate takes --from and --to for a single URL only; use --count")
@@ -344,7 +351,8 @@ def estimate(cluster: OpenCluster, prepared: PreparedQuery, keys: KeyRange) -> E
     begun = sum(block.key >= low for block in blocks)
     whole = [block.shard == following.shard for block, following in pairwise(blocks) if block.key >= low]
     middle = len(whole) * full + (full // 2) * (len(blocks) - len(whole))
-    if recorded is None:
-        return Estimate(max(begun, middle), begun, None, len(blocks))
+    if recorded is None or not cluster.reader.has_full_blocks():
+        most = None if recorded is None else len(blocks) * full * 3 // 2
+        return Estimate(max(begun, middle), begun, most, len(blocks))
     least = sum(full if is_full else 1 for is_full in whole) + (begun > 0)
     return Estimate(max(least, middle), least, len(blocks) * full, len(blocks))

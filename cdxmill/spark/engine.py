@@ -170,9 +170,8 @@ class Engine:
             return _aside(call)
         except Py4JError as error:
             ends = _ENDED.findall(self._log()) if _STOPPED in str(error) else []
-            raise StoppedError(
-                f"Spark: {ends[-1] if ends else java.reason_of(str(error))}; run it again"
-            ) from None
+            reason = ends[-1] if ends else java.reason_of(str(error))
+            raise StoppedError(f"Spark: {reason}{'' if _has_hint(reason) else '; run it again'}") from None
 
     def _log(self) -> str:
         """What Java has printed."""
@@ -279,6 +278,11 @@ def _watched(context: Any, title: str, tasks: int, quiet: bool, may_draw: bool) 
         finally:
             over.set()
             thread.join()
+
+
+def _has_hint(reason: str) -> bool:
+    """Whether the reason says already that the run may be started again."""
+    return "run it again" in reason
 
 
 def _follow(context: Any, progress: Progress, over: threading.Event) -> None:

@@ -112,8 +112,9 @@ def index(arguments: list[str]) -> int:
     )
     given = parse_options(SparkIndexOptions, "indexwarcs_cc_pyspark.py", about, arguments)
     existing, output = rule_of(given), plain_url(given.output_base_url)
-    names = cdx_names(archives_of([plain_url(given.input)], plain_url(given.input_base_url)), True)
     failures = Failures()
+    archives = archives_of([plain_url(given.input)], plain_url(given.input_base_url), failures)
+    names = cdx_names(archives, True)
     with make_engine(given) as engine:
         run = IndexRunner(engine, given.local_temp_dir)
         options = IndexOptions(existing=existing, quiet=given.quiet, run=run)
@@ -138,7 +139,7 @@ def zipnum(arguments: list[str]) -> int:
     with make_engine(given) as engine:
         points = _points(engine, paths, boundaries, options, failures)
         make = Maker(engine, given.local_temp_dir)
-        options = replace(options, points=tuple(points), shards=len(points) + 1, make=make)
+        options = replace(options, points=tuple(points), shards=len(points) + 1, make=make, is_far=True)
         summary = build_cluster(paths, directory, options, failures)
     if not given.quiet:
         say(f"{output}: {summary}")

@@ -88,7 +88,7 @@ def sort_and_send(work: SortWork) -> Iterator[tuple[int, Part]]:
         place = Path(directory)
         shards = len(work.points) + 1
         task = SortTask(work.number, work.sources, place, work.convert, work.most_runs, shards)
-        runs, _, failures = sort_group(task)
+        runs, _, failures, _ = sort_group(task)
         scratch = Scratch(place)
         for run in runs:
             yield from _cut(run, scratch, work)

@@ -42,3 +42,5 @@ outline_block = _native.outline_block if _IS_USABLE else None
 pointer_rows = _native.pointer_rows if _IS_USABLE else None
 elements_in = _native.elements_in if _IS_USABLE else None
 plain_links = _native.plain_links if _IS_USABLE else None
+parsed_size = _native.parsed_size if _IS_USABLE else None
+outline = _native.outline if _IS_USABLE else None

@@ -14,7 +14,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import IO
 
-from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
+from cdxmill.errors import AbsentError, InputError, OutageError, RefusedError, StoppedError, UsageError
 from cdxmill.messages import write_advice
 from cdxmill.storage.interface import Entry
 
@@ -33,6 +33,9 @@ _ERRORS = {
     errno.EACCES: (RefusedError, "check the access rights"),
     errno.ESPIPE: (InputError, "save it to a file"),
     errno.EISDIR: (InputError, "name a file, or a directory with archives"),
+    errno.EINVAL: (InputError, ""),
+    errno.ENXIO: (InputError, ""),
+    **dict.fromkeys((errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP), (InputError, "")),
 }
 
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
@@ -76,7 +79,7 @@ def _read_fully(handle: int, offset: int, size: int) -> bytes:
 
 
 def _input_error(path: str, error: OSError) -> InputError:
-    kind, hint = _ERRORS.get(error.errno or 0, (InputError, ""))
+    kind, hint = _ERRORS.get(error.errno or 0, (OutageError, ""))  # EIO, ESTALE and others: the disk
     return kind(path, f"cannot be read ({os.strerror(error.errno or 0)})", hint)
 
 

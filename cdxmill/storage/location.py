@@ -304,9 +304,9 @@ class Location:
     def require(self) -> None:
         """Raise UsageError if a library that its storage needs is not installed."""
         if self.scheme in _S3:
-            from cdxmill.storage import s3
+            from cdxmill.storage import s3_errors
 
-            s3.require()
+            s3_errors.require()
 
     @cached_property
     def reads(self) -> tuple[Reads, str]:

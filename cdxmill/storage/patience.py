@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
-from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UntriedError, UsageError
+from cdxmill.errors import (
+    AbsentError,
+    InputError,
+    OutageError,
+    RefusedError,
+    StoppedError,
+    UntriedError,
+    UsageError,
+)
 from cdxmill.messages import human_seconds, note, printable
 from cdxmill.storage import hosts
 
@@ -117,7 +125,7 @@ class Tries:
         if self._failed >= most or spent >= self._patience(failure):
             self._give_up(failure)
             much = f"after {most} tries" if self._failed >= most else f"for {max(1, spent):.0f} s"
-            raise InputError(self._url, f"did not answer ({failure.reason}) {much}", "run it again")
+            raise OutageError(self._url, f"did not answer ({failure.reason}) {much}", "run it again")
         wait = self._wait(failure.wait)
         if wait >= _SHOWN_FROM or now - self._last >= _LONG:
             _show(f"{self._url}: {failure.reason}; try {self._failed + 1} of {most} in {wait:.0f} s")

@@ -8,27 +8,22 @@ from contextlib import closing, contextmanager
 from functools import lru_cache
 from typing import IO, Any
 
-from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
+from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.storage import hosts
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import spooled
 from cdxmill.storage.patience import (
-    BUSY,
     DOWNLOAD,
-    OVERLOADED,
     TRIES,
     Pace,
     TryAgain,
     persistently,
     read_range,
-    refusal,
     timeouts,
-    wait_for_turn,
 )
+from cdxmill.storage.s3_errors import FORBIDDEN, NO_OBJECT, body_errors, one_try, require, stops_run
 from cdxmill.storage.s3_etag import PART, etag_of
-from cdxmill.version import install_extra
 
-INSTALL = f"s3:// needs boto3: {install_extra('s3')}"
 _BODY_PIECE = 1 << 16
 _COPIED_PART = 256 << 20
 """S3 copies parts at the same time, and each in one request; a part of a copy may have up to 5 GiB."""
@@ -36,9 +31,6 @@ _STAMP, _TAG = "cdxmill", "cdxmill-etag"
 """The keys in the metadata of an object: of the stamp, and of the ETag that its content gets when it is uploaded."""
 _NOT_MET, _CONFLICT, _REFUSED = 412, 409, 501
 """Answers to a conditional PUT: the condition is not met; another PUT is under way; the service has no such conditions."""
-_FORBIDDEN = 403
-"""The answer for an object that may not be read, and, without the right to list, for a missing one."""
-_NO_OBJECT = "the URL has no bucket or no key", "use s3://BUCKET/KEY"
 
 
 @contextmanager
@@ -62,11 +54,18 @@ def write_atomic(url: str, stamp: Callable[[], str] | None = None) -> Iterator[I
             tag = etag_of(lambda offset, size: file.read(size))
             more = {"ExtraArgs": {"Metadata": {_STAMP: stamp(), _TAG: tag}}}
             file.seek(0)
-        with _stops(url), _errors(url, "written"):
-            from boto3.s3.transfer import TransferConfig  # type: ignore[import-untyped]
+        with stops_run(url):
+            persistently(url, lambda: _upload(url, file, target, more))
 
-            parts = TransferConfig(multipart_threshold=PART, multipart_chunksize=PART)
-            _client(os.getpid()).upload_fileobj(file, **target, **more, Config=parts)
+
+def _upload(url: str, file: IO[bytes], target: dict[str, str], more: dict[str, Any]) -> None:
+    """Upload a whole file once. boto3 itself repeats its parts, and closes what it has uploaded."""
+    from boto3.s3.transfer import TransferConfig  # type: ignore[import-untyped]
+
+    parts = TransferConfig(multipart_threshold=PART, multipart_chunksize=PART)
+    with os.fdopen(os.dup(file.fileno()), "rb") as copy, one_try(url, "written"):
+        copy.seek(0)
+        _client(os.getpid()).upload_fileobj(copy, **target, **more, Config=parts)
 
 
 def swap(url: str, known: bytes | None, data: bytes) -> bool:
@@ -83,10 +82,10 @@ def swap(url: str, known: bytes | None, data: bytes) -> bool:
         condition = {"IfMatch": found.etag}
 
     def attempt() -> bool:
-        with _one_try(url, "written"):
+        with one_try(url, "written"):
             return _put_if(target, data, condition)
 
-    with _stops(url):
+    with stops_run(url):
         return persistently(url, attempt)
 
 
@@ -158,9 +157,23 @@ def list_directory(url: str) -> dict[str, Entry]:
 
 def list_pages(url: str, prefix: str, delimiter: str = "") -> Iterator[dict[str, Any]]:
     """Yield the pages of a listing: the keys in the bucket of `url` that start with `prefix`. Raises InputError."""
-    with _errors(url):
-        pages = _client(os.getpid()).get_paginator("list_objects_v2")
-        yield from pages.paginate(Bucket=_split(url)[0], Prefix=prefix, Delimiter=delimiter)
+    wanted = {"Bucket": _split(url)[0], "Prefix": prefix, "Delimiter": delimiter}
+    while True:
+        page = _asked(url, "listed", "list_objects_v2", **wanted)
+        yield page
+        if not page.get("IsTruncated"):
+            return
+        wanted["ContinuationToken"] = page["NextContinuationToken"]
+
+
+def _asked(url: str, doing: str, operation: str, **wanted: Any) -> Any:
+    """The answer to a small request. Raises InputError after all tries."""
+
+    def attempt() -> Any:
+        with one_try(url, doing):
+            return getattr(_client(os.getpid(), 1), operation)(**wanted)
+
+    return persistently(url, attempt)
 
 
 def prefix_of(url: str) -> str:
@@ -171,42 +184,38 @@ def prefix_of(url: str) -> str:
 
 def remove(url: str) -> None:
     """Delete an object if it exists. Raises StoppedError."""
-    target = _bucket_and_key(url)
-    with _stops(url), _errors(url, "deleted"):
-        _client(os.getpid()).delete_object(**target)
+    with stops_run(url):
+        _asked(url, "deleted", "delete_object", **_bucket_and_key(url))
 
 
 def remove_tree(url: str) -> None:
     """Delete the object at `url` and all objects below it, 1000 with each request. Raises StoppedError."""
     remove(url)
-    with _stops(url), _errors(url, "deleted"):
+    with stops_run(url):
         for page in list_pages(url, prefix_of(url)):
             keys = [{"Key": item["Key"]} for item in page.get("Contents", ())]
             if not keys:
                 continue
             wanted = {"Objects": keys, "Quiet": True}
-            kept = _client(os.getpid()).delete_objects(Bucket=_split(url)[0], Delete=wanted).get("Errors")
-            if kept:
+            answer = _asked(url, "deleted", "delete_objects", Bucket=_split(url)[0], Delete=wanted)
+            if kept := answer.get("Errors"):
                 raise InputError(url, f"cannot be deleted ({kept[0].get('Code')}: {kept[0].get('Key')})")
 
 
 def move(url: str, target: str) -> None:
     """Copy an object inside of S3, in parts if it is large, and delete it. Raises StoppedError."""
+    from boto3.s3.transfer import TransferConfig
+
     source, copy = _bucket_and_key(url), _bucket_and_key(target)
-    with _stops(target), _errors(target, "written"):
-        from boto3.s3.transfer import TransferConfig
+    parts = TransferConfig(multipart_threshold=_COPIED_PART, multipart_chunksize=_COPIED_PART)
 
-        parts = TransferConfig(multipart_threshold=_COPIED_PART, multipart_chunksize=_COPIED_PART)
-        _client(os.getpid()).copy(source, **copy, Config=parts)
+    def attempt() -> None:
+        with one_try(target, "written"):
+            _client(os.getpid()).copy(source, **copy, Config=parts)
+
+    with stops_run(target):
+        persistently(target, attempt)
     remove(url)
-
-
-def require() -> None:
-    """Raise UsageError if boto3 is not installed."""
-    try:
-        import boto3  # type: ignore[import-untyped]  # noqa: F401 - an extra, and slow to import
-    except ImportError:
-        raise UsageError(INSTALL) from None
 
 
 class _Object:
@@ -217,7 +226,7 @@ class _Object:
         try:
             head = _head(url, self._target)
         except RefusedError:
-            hosts.refused(hosts.host_of(url), url, _FORBIDDEN)
+            hosts.refused(hosts.host_of(url), url, FORBIDDEN)
             raise
         if "ContentLength" not in head:
             raise InputError(url, "the server does not report the size", DOWNLOAD)
@@ -232,9 +241,9 @@ class _Object:
 
     def _read(self, first: int, last: int, data: bytearray) -> bool:
         before = len(data)
-        with _one_try(self._url):
+        with one_try(self._url):
             answer = _client(os.getpid(), 1).get_object(**self._target, Range=f"bytes={first}-{last}")
-        with closing(answer["Body"]) as body, _body_errors():
+        with closing(answer["Body"]) as body, body_errors():
             self._check(answer, first, last)
             pace = Pace()
             while piece := body._raw_stream.read1(_BODY_PIECE):  # StreamingBody.read waits for a full piece
@@ -261,7 +270,7 @@ class _Object:
 
 def _head(url: str, target: dict[str, str]) -> dict[str, Any]:
     def attempt() -> dict[str, Any]:
-        with _one_try(url):
+        with one_try(url):
             found: dict[str, Any] = _client(os.getpid(), 1).head_object(**target)
             return found
 
@@ -281,7 +290,7 @@ def _split(url: str) -> tuple[str, str]:
 def _bucket_and_key(url: str) -> dict[str, str]:
     bucket, key = _split(url)
     if not bucket or not key:
-        raise InputError(url, *_NO_OBJECT)
+        raise InputError(url, *NO_OBJECT)
     return {"Bucket": bucket, "Key": key}
 
 
@@ -292,7 +301,7 @@ def _client(process: int, tries: int = TRIES) -> Any:
     Without credentials, requests are unsigned, as for public buckets.
     """
     require()
-    import boto3
+    import boto3  # type: ignore[import-untyped]
     from botocore import UNSIGNED  # type: ignore[import-untyped]
     from botocore.config import Config  # type: ignore[import-untyped]
 
@@ -304,88 +313,3 @@ def _client(process: int, tries: int = TRIES) -> Any:
     if session.get_credentials() is None:
         config = config.merge(Config(signature_version=UNSIGNED))
     return session.client("s3", config=config)
-
-
-@contextmanager
-def _body_errors() -> Iterator[None]:
-    """Turn errors while a body is read into TryAgain. boto3 itself repeats only the request."""
-    from botocore.exceptions import BotoCoreError
-    from urllib3.exceptions import HTTPError
-
-    try:
-        yield
-    except (BotoCoreError, HTTPError, OSError):
-        raise TryAgain("connection lost") from None
-
-
-@contextmanager
-def _one_try(url: str, doing: str = "read") -> Iterator[None]:
-    """Turn errors of boto3 into TryAgain if another try may help, else into InputError.
-
-    Nothing is read from a bucket that was given up: UntriedError.
-    """
-    require()
-    from botocore import exceptions as foreign
-
-    host = hosts.host_of(url)
-    if doing == "read":
-        wait_for_turn(url, host)
-    with _errors(url, doing):
-        try:
-            yield
-        except foreign.ClientError as error:
-            status = error.response["ResponseMetadata"]["HTTPStatusCode"]
-            if status not in BUSY:
-                if status != _FORBIDDEN:
-                    hosts.answered(host)
-                raise
-            raise TryAgain(str(status), host=host if status in OVERLOADED else "") from None
-        except (foreign.ReadTimeoutError, foreign.ConnectTimeoutError) as error:
-            is_host = isinstance(error, foreign.ConnectTimeoutError)
-            raise TryAgain("timed out", host=host if is_host else "") from None
-        except (foreign.ConnectionError, foreign.HTTPClientError) as error:
-            is_host = isinstance(error, foreign.EndpointConnectionError)
-            raise TryAgain("no connection", host=host if is_host else "") from None
-    hosts.answered(host)
-
-
-@contextmanager
-def _stops(url: str) -> Iterator[None]:
-    """Turn InputError into StoppedError: a run cannot continue if its output cannot be written."""
-    try:
-        yield
-    except InputError as error:
-        raise StoppedError(str(error)) from None
-
-
-@contextmanager
-def _errors(url: str, doing: str = "read") -> Iterator[None]:
-    """Turn the errors that boto3 raises after its last try into InputError."""
-    require()
-    from boto3.exceptions import Boto3Error  # type: ignore[import-untyped]
-    from botocore import exceptions as foreign
-
-    try:
-        yield
-    except foreign.ClientError as error:
-        raise _refused(url, error.response, doing) from None
-    except (foreign.ConnectionError, foreign.HTTPClientError):
-        reason = f"did not answer (no connection) after {TRIES} tries"
-        raise InputError(url, reason, "run it again") from None
-    except foreign.ParamValidationError:
-        raise InputError(url, *_NO_OBJECT) from None
-    except (foreign.BotoCoreError, Boto3Error, ValueError) as error:
-        raise InputError(url, f"cannot be {doing} ({' '.join(str(error).split())})") from None
-
-
-def _refused(url: str, response: dict[str, Any], doing: str) -> InputError:
-    status = response["ResponseMetadata"]["HTTPStatusCode"]
-    if status == 429 or status >= 500:
-        tries = response["ResponseMetadata"].get("RetryAttempts", 0) + 1
-        return InputError(url, f"did not answer ({status}) after {tries} tries", "run it again")
-    error = response.get("Error", {})
-    name = error.get("Code", "")
-    if name == str(status):  # the answer to HEAD has no body with a name
-        name = error.get("Message", "")
-    reason = f"cannot be {doing} ({f'{status} {name}'.strip()})"
-    return refusal(url, status, reason, "check the bucket and the key")

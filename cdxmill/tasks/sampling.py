@@ -11,7 +11,8 @@ from cdxmill.messages import count
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import RunTasks, run_tasks
 from cdxmill.running.progress import Progress
-from cdxmill.stages.lines.pick_splits import Sample, merge_samples, pick_splits
+from cdxmill.stages.lines.pick_splits import pick_splits
+from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 from cdxmill.tasks.whole_files import GroupSample, SampleTask, sample_texts
 
 SHARD_SIZE = 64 << 20
@@ -75,8 +76,8 @@ _GENEROUS = 1.25
 def sample_tasks(inventory: Inventory, seed: int, size: int, ceiling: float = 1.0) -> list[SampleTask]:
     """One task per group of files; the same tasks on any machine."""
     return [
-        SampleTask([source.path for source in group], f"{seed}:{number}", size, ceiling)
-        for number, group in enumerate(group_sources(inventory.sources))
+        SampleTask([source.path for source in group], str(seed), size, ceiling)
+        for group in group_sources(inventory.sources)
     ]
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cdxmill.inputs.cdx_files import CdxSource, read_pieces, read_sorted
 from cdxmill.running.failures import Failure
+from cdxmill.stages.lines.drop_lines import LineRange, outside
 from cdxmill.stages.lines.line_lists import convert_captures, split_lines
 from cdxmill.stages.lines.merge_lines import MOST_RUNS, fewer_runs
-from cdxmill.stages.lines.pick_splits import Reservoir, Sample, TextSampler, sampled
+from cdxmill.stages.lines.sample_lines import Reservoir, Sample, TextSampler, sampled
 from cdxmill.stages.lines.sort_lines import LineSorter, Run
 from cdxmill.storage.location import locate
 from cdxmill.storage.scratch import Scratch
@@ -30,7 +30,8 @@ class SortTask(NamedTuple):
     """A group of sources, and how it is sorted and sampled. The task leaves at most `most_runs` runs.
 
     With `shards`, large local files that are sorted already are not spilled. They are read again when the runs are
-    merged to that number of shards, so they must not change until then. `ceiling`: see `guess_ceiling`.
+    merged to that number of shards, so they must not change until then. `ceiling`: see `guess_ceiling`. Lines in `excluded`
+    are skipped.
     """
 
     number: int
@@ -42,6 +43,7 @@ class SortTask(NamedTuple):
     seed: str = ""
     sample_size: int = 0
     ceiling: float = 1.0
+    excluded: Sequence[LineRange] = ()
 
 
 class SortResult(NamedTuple):
@@ -50,6 +52,7 @@ class SortResult(NamedTuple):
     runs: list[Run]
     sample: Sample
     failures: list[Failure]
+    excluded: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """The result as JSON can hold it, each value under its name. Keys may have any bytes."""
@@ -57,6 +60,7 @@ class SortResult(NamedTuple):
             "runs": [run._asdict() for run in self.runs],
             "sample": [(priority, key.decode("latin-1")) for priority, key in self.sample],
             "failures": [failure._asdict() for failure in self.failures],
+            "excluded": self.excluded,
         }
 
     @classmethod
@@ -66,6 +70,7 @@ class SortResult(NamedTuple):
             [Run(**run) for run in content["runs"]],
             [(priority, key.encode("latin-1")) for priority, key in content["sample"]],
             [Failure(**failure) for failure in content["failures"]],
+            int(content["excluded"]),
         )
 
     def is_whole(self, scratch: Scratch) -> bool:
@@ -92,24 +97,31 @@ def sort_group(task: SortTask) -> SortResult:
     """Sort and sample the lines of a group of files."""
     scratch = Scratch(task.scratch)
     sorter = LineSorter(scratch.create, f"sort-{task.number:05d}")
-    reservoir = Reservoir(task.sample_size, random.Random(task.seed), task.ceiling)
+    reservoir = Reservoir(task.sample_size, task.seed, task.ceiling)
     failures: list[Failure] = []
+    excluded = 0
     for source in task.sources:
         with whole_or_nothing(source.path, failures, sorter, reservoir, consequence=NONE_IN_CLUSTER):
-            _sort(source, sorter, reservoir, task)
+            excluded += _sort(source, sorter, reservoir, task)
     runs = fewer_runs(sorter.finish(), scratch.create, scratch.reader, task.most_runs, scratch.delete)
-    return SortResult(runs, reservoir.sample(), failures)
+    return SortResult(runs, reservoir.sample(), failures, excluded)
 
 
-def _sort(source: CdxSource, sorter: LineSorter, reservoir: Reservoir, task: SortTask) -> None:
-    is_large = source.size >= LEAST_SORTED and not task.convert
+def _sort(source: CdxSource, sorter: LineSorter, reservoir: Reservoir, task: SortTask) -> int:
+    """Sort the lines of a file. Returns how many were skipped."""
+    is_large = source.size >= LEAST_SORTED and not task.convert and not task.excluded
     if is_large and task.shards and not source.location.is_remote:
         if _adopt(source, sorter, reservoir, task.shards):
-            return
+            return 0
         reservoir.undo()
     pieces = sampled(read_pieces(source.location), reservoir)
-    for lines in split_lines(sorter.add_sorted(pieces) if is_large else pieces):
-        sorter.add(convert_captures(lines) if task.convert else lines)
+    excluded = 0
+    for found in split_lines(sorter.add_sorted(pieces) if is_large else pieces):
+        lines = convert_captures(found) if task.convert else found
+        kept = outside(lines, task.excluded) if task.excluded else lines
+        excluded += len(lines) - len(kept)
+        sorter.add(kept)
+    return excluded
 
 
 def _adopt(source: CdxSource, sorter: LineSorter, reservoir: Reservoir, shards: int) -> bool:

@@ -4,15 +4,14 @@ This module needs nothing but Python, so that it runs on any node of Hadoop."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, OutageError, StoppedError
 from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.cdx_text import REBUILD
-from cdxmill.stages.lines.pick_splits import Reservoir, Sample, add_pieces
+from cdxmill.stages.lines.sample_lines import Reservoir, Sample, add_pieces
 
 NONE_IN_CLUSTER = "none of its lines are in the cluster"
 
@@ -31,11 +30,16 @@ class Taker(Protocol):
 def whole_or_nothing(
     path: str, failures: list[Failure], *takers: Taker, consequence: str = ""
 ) -> Iterator[None]:
-    """If reading the file fails, list the failure with its consequence, and have the takers forget the file's lines."""
+    """If the file is corrupt or missing, list the failure with its consequence, and have the takers forget its lines.
+
+    If a machine is at fault, raises StoppedError: the task fails, so that the engine may try it on another one.
+    """
     for taker in takers:
         taker.begin()
     try:
         yield
+    except OutageError as error:
+        raise StoppedError(str(error)) from None
     except (InputError, ValueError) as error:
         for taker in takers:
             taker.undo()
@@ -65,7 +69,7 @@ def sample_texts(
     texts: Iterable[tuple[str, Iterator[bytes] | Iterator[bytes | bytearray]]], task: SampleTask
 ) -> GroupSample:
     """A uniform sample, of `task.size` lines, of all lines of the texts: the path of each file, and its pieces."""
-    reservoir = Reservoir(task.size, random.Random(task.seed), task.ceiling)
+    reservoir = Reservoir(task.size, task.seed, task.ceiling)
     failures: list[Failure] = []
     for path, pieces in texts:
         with whole_or_nothing(path, failures, reservoir):

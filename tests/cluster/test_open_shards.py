@@ -12,7 +12,8 @@ from threading import Event, Lock
 import pytest
 
 from cdxmill.cluster import reader as reader_module
-from cdxmill.cluster.reader import OpenShard, OpenShards, open_cluster
+from cdxmill.cluster.open_shards import OpenShard, OpenShards
+from cdxmill.cluster.reader import open_cluster
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import InputError
 from cdxmill.running.failures import Failures

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 from random import Random
 
@@ -84,3 +86,21 @@ def test_damage_is_reported_whether_the_record_matches_or_not(
     assert f"cut.warc.gz@{start}: " in capfd.readouterr().err
     wanted = [number for number in range(PAGES) if f"/{number}".startswith(where[4:]) and number != 1901]
     assert [int(url.rpartition("/")[2]) for url, *_ in found] == wanted
+
+
+STARTED = """
+import sys
+from cdxmill.cli.main import main
+status = main(["scan", "-q", "-p", "1", "--to", "jsonl", "-o", *sys.argv[1:]])
+slow = "multiprocessing", "zstandard", "socket", "cdxmill.stages.pages.parse_page", "cdxmill.stages.records.write_record"
+print(status, *(name for name in slow if name in sys.modules))
+"""
+
+
+@pytest.mark.parametrize(("where", "loaded"), [("url:/7", "0\n"), ("url~/7", "0 multiprocessing socket\n")])
+def test_a_scan_that_needs_no_bodies_starts_no_process_and_imports_little(
+    archive: Path, tmp_path: Path, where: str, loaded: str
+) -> None:
+    command = [sys.executable, "-c", STARTED, str(tmp_path / "out"), "--where", where, str(archive)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == loaded, "a regular expression may take hours, so it is watched"

@@ -9,6 +9,9 @@ from typing import NamedTuple
 import pytest
 
 from cdxmill.formats.clusters.split_points import parse_text
+from cdxmill.inputs.cdx_files import take_inventory
+from cdxmill.stages.lines.pick_splits import pick_splits
+from cdxmill.tasks.sampling import sample_inventory
 
 from .conftest import Hadoop
 from .job_runs import HDFS, Ended, Jobs, bare_python
@@ -66,6 +69,15 @@ def test_a_file_has_as_many_split_points_as_its_share_of_the_lines(sampled: Samp
     mean = SHARDS * share
     deviation = (mean * (1 - share) * (1 - SHARDS / (LARGE + SMALL))) ** 0.5
     assert abs(sum(b",small)" in point for point in sampled.points) - mean) < 5 * deviation
+
+
+def test_the_points_are_those_of_one_machine(sampled: Sampled, tmp_path: Path) -> None:
+    """With one seed, however the files are divided among mappers (issue 33)."""
+    for name, count in (("large", LARGE), ("small", SMALL)):
+        (tmp_path / f"{name}.cdx").write_bytes(b"".join(line(name, number) for number in range(count)))
+    inventory = take_inventory([tmp_path / "large.cdx", tmp_path / "small.cdx"])
+    sample = sample_inventory(inventory, 0, SHARDS, 1, True, None)
+    assert pick_splits((key for _, key in sample), SHARDS) == sampled.points
 
 
 def test_all_parts_of_a_file_have_the_same_share(sampled: Sampled) -> None:

@@ -25,7 +25,6 @@ from .job_runs import BUCKET, HDFS, JOBS, Ended, Jobs, Task, bare_python, ended,
 hard_inputs = jobs_here.hard_inputs
 
 CLUSTER = f"{HDFS}/clusters/hard"
-NEW = f"{HDFS}/clusters/.hard.new"
 OLD_SHARD = ShardEntry("cdx-00000.gz", 19, 1, 1, "0" * 64)
 OLD = dict.fromkeys(("cdx-00000.gz", "part-00000", "cluster.idx"), b"of an older cluster")
 OLD["cluster.json"] = format_manifest(make_manifest([OLD_SHARD], [], Compressor(), 3000))
@@ -104,6 +103,7 @@ class Killed(NamedTuple):
     job: Ended
     left: dict[str, bytes]
     old: dict[str, bytes]
+    url: str
 
 
 def held(jobs: Jobs, job: subprocess.Popen[bytes], partition: int) -> Task:
@@ -123,14 +123,17 @@ def killed(hard: Hard, jobs: Jobs, hadoop: Hadoop, tmp_path_factory: pytest.Temp
     with jobs.start("zipnumclusterjob", *command(hard, "--replace")) as process:
         task = held(jobs, process, LARGEST)
         others = [f"cdx-{number:05d}.gz" for number in range(SHARDS) if number != LARGEST]
-        jobs.wait_for_files(NEW, others)
+        (new,) = {url.rpartition("/")[0] for url in jobs.listed(CLUSTER) if url.endswith("/.replaces")}
+        jobs.wait_for_files(new, others)
         application = "_".join(["application", *task.attempt.split("_")[1:3]])
         hadoop.run("yarn", "application", "-kill", application)
         job = ended(process)
     with suppress(ProcessLookupError):
         os.kill(task.pid, signal.SIGKILL)  # resumed, it could finish the job before Hadoop ends it
     directory = tmp_path_factory.mktemp("killed")
-    return Killed(job, jobs.get(NEW, directory), jobs.get(CLUSTER, directory))
+    (directory / "old").mkdir()
+    old = {name: data for name, data in jobs.get(CLUSTER, directory / "old").items() if "/" not in name}
+    return Killed(job, jobs.get(new, directory), old, new)
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +160,7 @@ def test_the_cluster_that_it_should_replace_is_as_it_was(killed: Killed) -> None
 
 
 def test_what_it_leaves_is_not_published(killed: Killed, jobs: Jobs, tmp_path: Path) -> None:
-    done = jobs.cdxmill("publish", NEW, tmp_path / "published", check=False)
+    done = jobs.cdxmill("publish", killed.url, tmp_path / "published", check=False)
     assert done.returncode == 2
     assert b"cluster.json" in done.stderr
     assert not (tmp_path / "published").exists()
@@ -170,7 +173,7 @@ def test_the_same_command_gives_the_bytes_of_the_local_engine(
     built = jobs.get(CLUSTER, tmp_path)
     assert sorted(built) == sorted(hard.expected)
     assert [name for name, data in built.items() if data != hard.expected[name]] == []
-    assert [url for url in jobs.listed(f"{HDFS}/clusters") if "/.hard." in url] == []
+    assert [url for url in jobs.listed(f"{HDFS}/clusters") if "/.hard." in url or "/.run-" in url] == []
 
 
 def test_the_parts_are_in_the_output_directory_too(

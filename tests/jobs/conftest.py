@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -62,7 +62,14 @@ def run_job(run_script: RunJob) -> RunJob:
     return run
 
 
-def run_task(
+def run_task(verb: str, *options: str | Path, **given: Any) -> bytes:
+    """The output of a task that succeeds; see `task_done`."""
+    done = task_done(verb, *options, **given)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout
+
+
+def task_done(
     verb: str,
     *options: str | Path,
     data: bytes,
@@ -71,10 +78,10 @@ def run_task(
     cwd: Path | None = None,
     python: Path = Path(sys.executable),
     environ: Mapping[str, str] | None = None,
-) -> bytes:
-    """The output of a task on a Hadoop node with only Python, without installed packages."""
+) -> subprocess.CompletedProcess[bytes]:
+    """What a task on a Hadoop node did, with only Python, without installed packages."""
     command = [str(python), "-I", str(packed_nodes() / "hadoop_task.py"), verb, *map(str, options)]
-    done = subprocess.run(
+    return subprocess.run(
         command,
         input=data,
         cwd=cwd,
@@ -86,8 +93,6 @@ def run_task(
         capture_output=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout
 
 
 def chunks_in(data: bytes, failures: list[Failure]) -> list[bytes]:

@@ -63,6 +63,11 @@ def explained(found: Any, *complaints: str) -> str:
             '"/no/python": error=2, No such file or directory; give a Python that exists on the nodes with',
         ),
         (
+            "java.net.ConnectException: Call From a/10.0.0.1 to names:9000 failed on connection exception:"
+            " java.net.ConnectException: Connection refused; For more details see:  http://x\n\tat x",
+            "the job failed: names:9000: java.net.ConnectException: Connection refused; `yarn logs",
+        ),
+        (
             f"{STREAMING} 1\n\tat x",
             "subprocess failed with code 1; `yarn logs -applicationId application_1_0001`",
         ),

@@ -1,7 +1,12 @@
-"""jobs/launcher/zipnum_on_hadoop.py: a job builds beside the cluster that it replaces, in every storage, and then switches."""
+"""jobs/launcher/zipnum_on_hadoop.py: a job builds in a directory of its own, in every storage, and then switches."""
 
 from __future__ import annotations
 
+import json
+import os
+import socket
+import subprocess
+import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +18,8 @@ from typing import Any, cast
 import pytest
 
 from cdxmill.errors import StoppedError, UsageError
-from cdxmill.running.lock import hold
+from cdxmill.running.lock import hold, run_id
+from cdxmill.storage.hadoop import site
 from cdxmill.storage.location import join, locate
 from tests.conftest import RunCdxmill
 from tests.storage.conftest import moto_url
@@ -84,12 +90,16 @@ def local(directory: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 
+RUNNER: Any = SimpleNamespace(alias="inline")
+"""Not on YARN, which is not asked then."""
+
+
 def build_beside(url: str, new: Path) -> str:
     """What the job does before the switch."""
-    from cdxmill.jobs.launcher.zipnum_on_hadoop import building_place, mark_place
+    from cdxmill.jobs.launcher.zipnum_on_hadoop import begin, building_place
 
-    place = building_place(url, replace=True)
-    mark_place(place, url)
+    place = building_place(url, True, RUNNER)
+    begin(place, url)
     put(new, place)
     return place
 
@@ -101,16 +111,108 @@ def test_the_new_cluster_is_built_beside_the_old_one_and_takes_its_place(
 
     write(join(url, "notes.txt"), b"mine")
     place = build_beside(url, built["new"])
-    parent, _, name = url.rpartition("/")
-    assert place == (f"{url}/.new" if url.startswith("s3:") else f"{parent}/.{name}.new")
+    parent = url.rpartition("/")[0]
+    assert place == f"{url}/.run-{run_id()}"
     assert content(url) == {**local(built["old"]), "notes.txt": b"mine"}
-    assert building_place(url, replace=True) == place, "after a job that failed, too"
+    assert building_place(url, True, RUNNER) == place, "after a job that failed, too"
+    assert locate(place).entries() == {}
+    assert build_beside(url, built["new"]) == place
     finish_switch(place, url)
     assert content(url) == {**local(built["new"]), "notes.txt": b"mine"}
     assert locate(parent).entries().keys() == {"notes.txt", locate(url).absolute().rpartition("/")[2]}
     assert locate(place).entries() == {}
-    assert building_place(url, replace=False) == url
-    assert building_place(f"{parent}/E", replace=True) == f"{parent}/E"
+    with pytest.raises(UsageError, match="holds a finished cluster; use --replace"):
+        building_place(url, False, RUNNER)
+
+
+def test_a_first_cluster_is_moved_from_the_directory_of_the_job(url: str, built: dict[str, Path]) -> None:
+    from cdxmill.jobs.launcher.zipnum_on_hadoop import finish_switch
+
+    parent = url.rpartition("/")[0]
+    first = f"{parent}/first"
+    place = build_beside(first, built["new"])
+    assert place.startswith(f"{first}/.run-")
+    assert content(first) == {}
+    finish_switch(place, first)
+    assert content(first) == local(built["new"])
+    assert all(not entry.is_directory for entry in locate(first).entries().values())
+
+
+def test_what_an_older_job_still_writes_does_not_reach_the_cluster(url: str, built: dict[str, Path]) -> None:
+    """Issue 33: the launcher was killed, its reducer was slow, and committed after the next job had ended."""
+    from cdxmill.jobs.launcher.zipnum_on_hadoop import finish_switch
+
+    with ThreadPoolExecutor(1) as other:  # a thread has a run of its own
+        older = other.submit(build_beside, url, built["old"]).result()
+    place = build_beside(url, built["new"])
+    assert place != older
+    assert locate(older).entries() == {}, "deleted by the next job"
+    finish_switch(place, url)
+    write(join(older, "cdx-00000.gz"), b"late")
+    assert content(url) == local(built["new"])
+    finish_switch(build_beside(url, built["old"]), url)
+    assert content(url) == local(built["old"])
+    assert older.rpartition("/")[2] in locate(url).entries(), "without its mark, it is nobody's"
+
+
+def test_a_job_that_still_runs_for_this_output_is_named(
+    url: str, built: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from cdxmill.jobs.launcher.zipnum_on_hadoop import building_place
+
+    with ThreadPoolExecutor(1) as other:
+        older = other.submit(build_beside, url, built["old"]).result()
+    (tmp_path / "bin").mkdir()
+    yarn = tmp_path / "bin/yarn"
+    tag = f"-appTags cdxmill-{older.rpartition('.run-')[2]}"
+    rows = "Total number of applications:1\n  Application-Id\tName\napplication_17_0002\tx\n"
+    yarn.write_text(f'#!/bin/sh\ncase "$*" in *"{tag}") printf "{rows}";; *) exit 1;; esac\n')
+    yarn.chmod(0o755)
+    runner: Any = SimpleNamespace(alias="hadoop", get_hadoop_bin=lambda: [str(tmp_path / "bin/hadoop")])
+    with pytest.raises(
+        UsageError, match=r"application_17_0002 of an earlier run, .*`yarn application -kill "
+    ):
+        building_place(url, True, runner)
+    assert locate(older).entries().keys() >= local(built["old"]).keys()
+    yarn.write_text("#!/bin/sh\nexit 1\n")
+    building_place(url, True, runner)
+    assert "YARN cannot be asked whether a job of an earlier run still runs" in capsys.readouterr().err
+    assert locate(older).entries() == {}
+
+
+def test_only_the_temporary_files_of_killed_runs_are_deleted(
+    storages: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from cdxmill.jobs.launcher.earlier_runs import own_temporary_directory
+
+    parent = "hdfs:///user/me/tmp/mrjob"
+    for name in ("killed", "alive", "of-mrjob", "mine"):
+        write(f"{parent}/{name}/files/work.jsonl", b"{}")
+    with subprocess.Popen(["true"]) as ended:
+        process = {"killed": ended.pid, "alive": os.getpid()}
+    for name, number in process.items():
+        known = {"run": f"abcdef01-{number}", "process": number, "host": socket.gethostname()}
+        write(f"{parent}/{name}/.lock", json.dumps({**known, "renewed": time.time()}).encode())
+    yarn = tmp_path / "yarn"
+    yarn.write_text("#!/bin/sh\necho application_17_0002\n")
+    yarn.chmod(0o755)
+    runner: Any = SimpleNamespace(
+        alias="hadoop",
+        get_hadoop_bin=lambda: [str(tmp_path / "hadoop")],
+        _hadoop_tmp_dir=f"{parent}/mine/",
+    )
+    with ExitStack() as holding:
+        own_temporary_directory(runner, holding)
+        assert locate(parent).entries().keys() == {"killed", "alive", "of-mrjob", "mine"}, (
+            "its job still runs"
+        )
+    yarn.write_text("#!/bin/sh\necho Total number of applications:0\n")
+    with ExitStack() as holding:
+        own_temporary_directory(runner, holding)
+        assert locate(parent).entries().keys() == {"alive", "of-mrjob", "mine"}
+        assert locate(f"{parent}/mine/.lock").exists()
+    assert not locate(f"{parent}/mine/.lock").exists()
+    assert "deleted the temporary files of 1 run that was killed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("steps", range(8))
@@ -140,7 +242,7 @@ def test_a_launcher_that_ends_at_any_request_leaves_a_cluster_or_one_that_the_ne
             pass
         else:
             assert content(url) == local(built["new"])
-    assert building_place(url, replace=True) == place
+    assert building_place(url, True, RUNNER) == place
     found = {
         name: data for name, data in content(url).items() if ".lock" not in name
     }  # the next run takes it
@@ -178,17 +280,23 @@ def test_a_switch_that_cannot_be_done_leaves_both_clusters(url: str, built: dict
     assert content(url) == {**local(built["old"]), "cdx-00007.gz": b"mine"}
     assert local(built["new"]).items() <= content(place).items()
     with pytest.raises(UsageError, match=r"cdx-00007\.gz is not of the cluster there"):
-        building_place(url, replace=True)
+        building_place(url, True, RUNNER)
     locate(join(url, "cdx-00007.gz")).remove_tree()
     finish_switch(place, url)
     assert content(url) == local(built["new"])
 
 
-def test_where_only_hadoop_has_the_keys_nothing_is_switched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_only_hadoop_has_the_keys_nothing_is_switched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from cdxmill.jobs.launcher.zipnum_on_hadoop import building_place, finish_switch
 
+    (tmp_path / "hadoop").write_text('#!/bin/sh\necho >&2 "ls: x: No such file or directory"; exit 1\n')
+    (tmp_path / "hadoop").chmod(0o755)
+    monkeypatch.setattr(site, "_given", [str(tmp_path / "hadoop")])
+    runner: Any = SimpleNamespace(alias="hadoop")
     for url in ("gs://bucket/C", "maprfs:///crawl/C"):
-        assert building_place(url, replace=True) == url
+        assert building_place(url, True, runner) == url
         finish_switch(url, url)
 
 

@@ -314,3 +314,9 @@ def test_a_wacz_in_a_manifest_stands_for_its_archives(
     done = run_job("indexwarcsjob", "inline", "--cdx_bucket", "c", "list", cwd=tmp_path)
     assert done.returncode != 0
     assert b"list:1" in done.stderr or b"x.wacz: is truncated" in done.stderr
+    (tmp_path / "list").write_text(f"x.wacz\n{pywb_warcs}/iana.warc.gz\n")
+    done = run_job("indexwarcsjob", "inline", "--cdx_bucket", "d", "list", cwd=tmp_path)
+    assert done.returncode == 1, "a corrupt WACZ does not affect the others (issue 33)"
+    assert done.stdout.startswith(b"x.wacz\t")
+    assert b"x.wacz: is truncated" in done.stderr
+    assert [path.name for path in (tmp_path / "d").rglob("*.cdx.gz")] == ["iana.cdx.gz"]

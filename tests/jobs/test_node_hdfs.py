@@ -16,7 +16,7 @@ import pytest
 
 from cdxmill.running.failures import Failure
 from tests.conftest import RunCdxmill
-from tests.jobs.conftest import chunks_in, packed_nodes, page_line, run_task, shuffled
+from tests.jobs.conftest import chunks_in, packed_nodes, page_line, run_task, shuffled, task_done
 from tests.jobs.test_node_tasks import PACKER, pythons
 from tests.storage.name_node import NameNode, name_node
 
@@ -118,9 +118,8 @@ def test_tasks_and_commands_have_the_same_patience(
         url, limit = "hdfs:///cdx/a.cdx.gz", {"CDXMILL_WEBHDFS": address, "CDXMILL_PATIENCE": "1"}
         begun = time.monotonic()
         environ = {**limit, "HADOOP_USER_NAME": "a"}
-        sent = run_task(
-            "chunks", *PACKER[:2], data=work(url), cwd=tmp_path, environ={**environ, "PATH": "/none"}
-        )
+        variables = {**environ, "PATH": "/none"}
+        failed = task_done("chunks", *PACKER[:2], data=work(url), cwd=tmp_path, environ=variables)
         by_task = time.monotonic() - begun
         for name, value in environ.items():
             monkeypatch.setenv(name, value)
@@ -128,7 +127,8 @@ def test_tasks_and_commands_have_the_same_patience(
         done = run_cdxmill("zipnum", "-q", "-s", "1", "-o", tmp_path / "C", url)
         by_command = time.monotonic() - begun
     reason = f"did not answer (timed out: {address}) for 1 s"
-    assert chunks_of(sent)[1] == [f"{url}: {reason}; none of its lines are in the cluster: run it again"]
-    assert f"{url}: {reason}".encode() in done.stderr
+    assert failed.returncode == 1
+    assert failed.stderr.endswith(f"cdxmill: {url}: {reason}; run it again\n".encode())
+    assert (done.returncode, done.stderr.decode()) == (3, f"cdxmill: {url}: {reason}; run it again\n")
     assert max(by_task, by_command) < 15, "of which most is the start of two Pythons on a busy machine"
     assert abs(by_task - by_command) < 10

@@ -89,6 +89,27 @@ def test_tasks_on_nodes_are_as_fair(two_files: list[Path], tmp_path: Path) -> No
     small_share_holds(counts)
 
 
+@pytest.mark.parametrize("mappers", [1, 3, 7])
+def test_the_number_of_mappers_does_not_change_the_split_points(
+    mappers: int, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    """Issue 33: they are those of `cdxmill sample` with the same seed, whatever the names of the files are on the nodes."""
+    files = [b"".join(page_line(page) + b"\n" for page in range(number, 9000, 7)) for number in range(7)]
+    for number, text in enumerate(files):
+        (tmp_path / f"{number}.cdxj").write_bytes(text)
+    done = run_cdxmill(
+        "sample", "-s", "5", "--seed", "3", "-o", tmp_path / "ours.txt", *tmp_path.glob("*.cdxj")
+    )
+    assert done.returncode == 0, done.stderr
+    sent = []
+    for mapper in range(mappers):
+        task = {"seed": "3", "size": share_of_sample(2000, mappers)}
+        data = work_list(tmp_path, *files[mapper::mappers], **task)
+        sent.append(run_task("sample", "--size", "2000", data=data))
+    output = run_task("points", "--size", "2000", "--shards", "5", data=b"".join(sent))
+    assert parse_points(output) == (tmp_path / "ours.txt").read_bytes().splitlines()
+
+
 def test_many_mappers_send_their_share_and_are_as_fair(two_files: list[Path], tmp_path: Path) -> None:
     """Twenty mappers of 1000 lines, one of 200: each sends 1000 at the most of 5000."""
     large, small = (path.read_bytes().splitlines(keepends=True) for path in two_files)

@@ -80,6 +80,10 @@ CASES = {
     "scan-bomb": _encoded("gzip", _BOMB)._replace(options=_JSON),
     "scan-large": ScanCase(_LARGE),
     "scan-nested-tags": ScanCase(b"<div>" * 2_000_000 + PAGE, options=(*_TEXT, "--timeout", "30")),
+    "scan-many-attributes": ScanCase(
+        b"<p " + b" ".join(b"x%d" % number for number in range(100_000)) + b">" + PAGE,
+        options=(*_TEXT, "--timeout", "30"),
+    ),
     "scan-wat": ScanCase(b'{"Envelope": {"needle": [', "Content-Type: application/json\r\n", _JSON),
     "scan-raises": _calls("raise KeyError(7)"),
     "scan-hangs": _calls("time.sleep(999)", "--timeout", "1"),

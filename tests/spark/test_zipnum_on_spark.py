@@ -59,7 +59,7 @@ def run(
     engine: Engine, paths: Sequence[str], place: str | Path, options: ZipnumOptions = OPTIONS
 ) -> tuple[ClusterSummary, Failures]:
     failures = Failures(printed=False)
-    options = replace(options, make=Maker(engine))
+    options = replace(options, make=Maker(engine), is_far=True)
     return build_cluster(paths, str(place), options, failures), failures
 
 
@@ -117,10 +117,11 @@ def test_a_rerun_after_a_kill_writes_only_what_is_missing(
         patch.setattr(zipnum, "write_cluster_files", interrupt)
         with pytest.raises(KeyboardInterrupt):
             run(engine, names(hard_inputs), directory)
-    assert not (directory / "cluster.json").exists()
-    (directory / "cdx-00003.gz").unlink()
-    (directory / ".work/shard-00004.json").unlink()
-    kept = (directory / "cdx-00002.gz").stat().st_ino, (directory / "cdx-00003.gz").exists()
+    assert [path.name[:5] for path in directory.iterdir()] == [".run-"], "a directory of its own"
+    (own,) = directory.iterdir()
+    (own / "cdx-00003.gz").unlink()
+    (own / ".work/shard-00004.json").unlink()
+    kept = (own / "cdx-00002.gz").stat().st_ino, (own / "cdx-00003.gz").exists()
     run(engine, names(hard_inputs), directory)
     assert ((directory / "cdx-00002.gz").stat().st_ino, False) == kept
     assert hashes(directory) == hashes(expected)
@@ -128,6 +129,33 @@ def test_a_rerun_after_a_kill_writes_only_what_is_missing(
 
 def interrupt(*arguments: object) -> None:
     raise KeyboardInterrupt
+
+
+def test_tasks_of_an_older_run_cannot_change_the_cluster_of_the_next_one(
+    tmp_path: Path, engine: Engine, s3: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 33: a driver is gone, and one of its tasks writes its shard after another run has ended."""
+    works: list[ShardWork] = []
+
+    def remember(step: Shuffle) -> None:
+        works.append(step.shared)
+        raise KeyboardInterrupt
+
+    (tmp_path / "a.cdx").write_text("com,a)/ 2020 {}\n")
+    (tmp_path / "b.cdx").write_text("com,b)/ 2020 {}\n")
+    options = ZipnumOptions(shards=1, points=(), location="/x", quiet=True)
+    for place in (str(tmp_path / "c"), f"{s3}/older"):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(engine, "shuffle", remember)
+            run(engine, [str(tmp_path / "a.cdx")], place, options)
+        run(engine, [str(tmp_path / "b.cdx")], place, options)
+        before = hashes(place)
+        assert not any(".run-" in name for name in before)
+        sent = sort_and_send(sort_work(0, [str(tmp_path / "a.cdx")])._replace(points=[]))
+        join_parts(works.pop(), 0, (part for number, part in sent if number == 0))
+        late = hashes(place)
+        assert {name: value for name, value in late.items() if ".run-" not in name} == before
+        assert any(name.endswith("/cdx-00000.gz") for name in late)
 
 
 def test_killed_tasks_are_repeated_and_leave_one_whole_shard(

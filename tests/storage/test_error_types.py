@@ -13,7 +13,15 @@ from typing import NamedTuple
 
 import pytest
 
-from cdxmill.errors import AbsentError, CdxmillError, InputError, RefusedError, StoppedError, UsageError
+from cdxmill.errors import (
+    AbsentError,
+    CdxmillError,
+    InputError,
+    OutageError,
+    RefusedError,
+    StoppedError,
+    UsageError,
+)
 from cdxmill.storage import local
 from cdxmill.storage.location import locate
 
@@ -113,7 +121,7 @@ def test_a_web_page_in_place_of_webhdfs_is_no_absent_file(monkeypatch: pytest.Mo
     with name_node() as node:
         node.page = b"<html>not found</html>"
         monkeypatch.setenv("CDXMILL_WEBHDFS", node.address)
-        assert type(error_of("hdfs:///a.warc")) is InputError
+        assert type(error_of("hdfs:///a.warc")) is OutageError
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def judge(found: Outcome, right: Outcome) -> str:
         assert found[1] == right[1], "wrong bytes with the right status"
         assert found.files == right.files, "wrong files with the right status"
         return "right"
-    assert found.status in (1, 2), found.stderr
+    assert found.status in (1, 2, 3), found.stderr
     assert "http://127.0.0.1" in found.stderr, "the error names the URL"
     assert set(found.stdout.splitlines()) <= set(right.stdout.splitlines()), "wrong bytes"
     return "error"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.errors import AbsentError, InputError, RefusedError
+from cdxmill.errors import AbsentError, InputError, OutageError, RefusedError
 from cdxmill.storage.hadoop import hdfs, pick
 from cdxmill.storage.location import locate
 
@@ -124,7 +124,7 @@ def test_without_a_hadoop_command_both_reasons_are_told(
             RefusedError,
             "hadoop fs -stat failed (stat: Permission denied: user=a); correct this and run it again",
         ),
-        ("", InputError, "hadoop fs -stat failed (no reason given); correct this and run it again"),
+        ("", OutageError, "hadoop fs -stat failed (no reason given); correct this and run it again"),
     ],
 )
 def test_what_hadoop_says_is_one_line(hadoop: Path, told: str, kind: type[InputError], text: str) -> None:

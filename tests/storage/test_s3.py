@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 import socket
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import boto3  # type: ignore[import-untyped]
 import pytest
 
-from cdxmill.errors import InputError, UsageError
-from cdxmill.storage import hosts, patience
+from cdxmill.errors import InputError, OutageError, UsageError
+from cdxmill.storage import hosts, patience, s3
 from cdxmill.storage.location import locate
 from cdxmill.storage.s3 import open_ranges
 from cdxmill.version import HOME, __version__
@@ -111,8 +112,63 @@ def test_a_server_that_stays_in_trouble_is_given_up(
 def test_a_server_that_is_down_is_named(monkeypatch: pytest.MonkeyPatch, two_tries: None) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free.getsockname()[1]}")
-    assert error_of(URL) == "did not answer (no connection) after 2 tries; run it again"
+        place = f"http://127.0.0.1:{free.getsockname()[1]}"
+    monkeypatch.setenv("AWS_ENDPOINT_URL", place)
+    assert error_of(URL) == f"did not answer (no connection to {place}) after 2 tries; run it again"
+
+
+class Outage:
+    """S3 is gone for some seconds of a clock that only waits move; so none is waited for."""
+
+    def __init__(self, moto_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._dead = f"http://127.0.0.1:{free.getsockname()[1]}"
+        self._url, self._set = moto_url, monkeypatch.setenv
+        self.passed, self._left = 0.0, 0.0
+        monkeypatch.setattr(
+            patience, "time", SimpleNamespace(sleep=self._sleep, monotonic=lambda: self.passed)
+        )
+        monkeypatch.setattr("cdxmill.storage.patience.random.uniform", lambda low, high: high)
+
+    def _sleep(self, wait: float) -> None:
+        self.passed += wait
+        self._left -= wait
+        if self._left <= 0:
+            self.end()
+
+    def begin(self, seconds: float) -> None:
+        self._left = seconds
+        self._set("AWS_ENDPOINT_URL", self._dead)
+        s3._client.cache_clear()
+
+    def end(self) -> None:
+        self._set("AWS_ENDPOINT_URL", self._url)
+        s3._client.cache_clear()
+
+
+def test_an_outage_is_waited_for_by_every_request(
+    bucket: Any, moto_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 33: a listing was given up after 28 seconds, and 30 seconds at the start ended a run."""
+    place, outage = locate("s3://archives/crawl"), Outage(moto_url, monkeypatch)
+    outage.begin(30)
+    assert place.entries().keys() == {"a.warc.gz"}
+    outage.begin(150)  # the server has answered in this run: it gets five minutes
+    assert place.entries().keys() == {"a.warc.gz"}
+    outage.begin(150)
+    with (place / "new").write_atomic() as file:
+        file.write(b"new")
+    outage.begin(150)
+    (place / "new").move(place / "moved")
+    outage.begin(150)
+    (place / "moved").remove()
+    assert place.entries().keys() == {"a.warc.gz"}
+    assert outage.passed >= 630
+    outage.begin(1000)
+    hosts.begin_run()
+    with pytest.raises(OutageError, match=r"no connection to http://127\.0\.0\.1:\d+\) after 8 tries"):
+        place.entries()
 
 
 def test_a_bucket_that_is_down_costs_no_wait_per_object(

@@ -21,7 +21,8 @@ from cdxmill.inputs import cdx_files
 from cdxmill.options.clusters import Sampling
 from cdxmill.running.failures import Failures
 from cdxmill.stages.lines.line_lists import text_of
-from cdxmill.stages.lines.pick_splits import WINDOW, Reservoir, add_pieces, pick_splits
+from cdxmill.stages.lines.pick_splits import pick_splits
+from cdxmill.stages.lines.sample_lines import WINDOW, Reservoir, add_pieces
 from cdxmill.storage.local import open_ranges
 from cdxmill.tasks import sampling
 from cdxmill.tasks.sampling import SAMPLES_PER_SHARD
@@ -225,7 +226,7 @@ def test_the_biggest_shard_has_at_most_a_quarter_more_lines_than_the_mean(
 ) -> None:
     worst = 0.0
     for seed in range(seeds):
-        reservoir = Reservoir(shards * SAMPLES_PER_SHARD, random.Random(seed))
+        reservoir = Reservoir(shards * SAMPLES_PER_SHARD, str(seed))
         add_pieces([text_of(skewed)], reservoir)
         points = pick_splits([key for _, key in reservoir.sample()], shards)
         starts = [0, *(bisect_right(skewed, point) for point in points), len(skewed)]

@@ -16,6 +16,7 @@ from cdxmill.commands.clusters.zipnum import (
     ZipnumOptions,
     check_inputs,
     summary_of,
+    with_exclusions,
     with_shards,
     write_cluster,
 )
@@ -76,9 +77,12 @@ def build(
     place.check_writable()
     if any(place.is_same(parent) for parent in {one.location.stored_in.parent for one in archives}):
         raise UsageError(f"{place}: has archives that are read; choose another directory for the cluster")
+    zipnum_options = with_exclusions(zipnum_options, place)
     names = unique_names(archives)
     run = _fingerprint_of(names, index_options, zipnum_options)
-    with open_output(place, run, zipnum_options.replace, failures, zipnum_options.points) as output:
+    is_far = zipnum_options.is_far and place.is_remote  # on a disk, the indexes move with the cluster
+    points = zipnum_options.points
+    with open_output(place, run, zipnum_options.replace, failures, points, is_far) as output:
         if output.finished is not None:
             _restore_archives_file(names, output.place, failures)
             cluster = summary_of(output.finished)

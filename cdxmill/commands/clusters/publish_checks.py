@@ -22,6 +22,7 @@ from cdxmill.formats.clusters.zipnum import (
     BlockRef,
     parse_index_line,
     part_name,
+    part_of,
     shard_name,
 )
 from cdxmill.storage.interface import Entry
@@ -71,10 +72,9 @@ def find_shards(cluster: Location, unfinished: bool) -> list[Shard]:
 
 def _listed(manifest: Manifest) -> list[Shard]:
     """The shards of a manifest, in order."""
-    parts = map(part_name, range(len(manifest.shards)))
     return [
-        Shard(shard.name, part, shard.bytes, shard.sha256, shard.blocks)
-        for shard, part in zip(manifest.shards, parts, strict=True)
+        Shard(shard.name, part_of(shard.name), shard.bytes, shard.sha256, shard.blocks)
+        for shard in manifest.shards
     ]
 
 

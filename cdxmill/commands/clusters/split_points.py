@@ -71,8 +71,8 @@ def points_of_cluster(cluster: str, shards: int) -> SplitPoints:
 
 def _last_blocks(manifest: Manifest | None) -> dict[bytes, float]:
     """The lines of each shard's last block as a share of a full block, by cluster.json."""
-    if manifest is None:
-        return {}
+    if manifest is None or manifest.change:
+        return {}  # after changes, no block is known to be full
     full = manifest.numlines
     return {
         shard.name.encode(): (shard.lines - (shard.blocks - 1) * full) / full

@@ -12,9 +12,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from cdxmill.cluster.exclude import EXCLUDED, read_excluded
 from cdxmill.cluster.find import local_directory
 from cdxmill.cluster.output import Output, open_output
 from cdxmill.cluster.split_files import read_splits
@@ -27,6 +27,7 @@ from cdxmill.cluster.write import (
     write_cluster_files,
     write_shard_of,
 )
+from cdxmill.commands.clusters.sorting import sort_files
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.compressor import BLOCKS, Compressor, checked_compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
@@ -40,19 +41,18 @@ from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WORK, WorkDirectory, fingerprint
 from cdxmill.stages.lines.cdx_text import name_of
-from cdxmill.stages.lines.pick_splits import Sample, merge_samples
+from cdxmill.stages.lines.drop_lines import LineRange
+from cdxmill.stages.lines.sample_lines import Sample
 from cdxmill.stages.lines.sort_lines import Run, cut_runs
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.tasks.sampling import (
     SAMPLES_PER_SHARD,
-    group_sources,
     guess_ceiling,
     run_sampling,
     sample_tasks,
     shards_by_size,
     splits_of,
 )
-from cdxmill.tasks.sorting import SortResult, SortTask, share_of_runs, sort_group
 from cdxmill.version import __version__
 
 
@@ -75,6 +75,10 @@ class ZipnumOptions:
     quiet: bool = False
     make: Make | None = None
     """Makes the shards on another engine."""
+    excluded: tuple[LineRange, ...] = ()
+    """Lines that are skipped."""
+    is_far: bool = False
+    """Whether the tasks of that engine can outlive this process: they get a directory of their own."""
 
     @property
     def sample_size(self) -> int:
@@ -83,17 +87,19 @@ class ZipnumOptions:
 
     def settings(self) -> tuple[object, ...]:
         """Everything besides the inputs that the bytes of a cluster depend on."""
-        lines = self.points, self.shards, self.convert, self.seed
+        lines = self.points, self.shards, self.convert, self.seed, self.excluded
         return *lines, self.block_lines, self.compressor, self.compressor.version(), __version__
 
 
-def zipnum_options(asked: ClusterOptions, convert: bool = False) -> ZipnumOptions:
-    """How a cluster is built, with the split points of `splits`. Raises UsageError."""
+def zipnum_options(
+    asked: ClusterOptions, convert: bool = False, points: tuple[bytes, ...] | None = None
+) -> ZipnumOptions:
+    """How a cluster is built, with the split points of `splits`, or with `points`. Raises UsageError."""
     try:
         compressor = checked_compressor(asked.compressor, asked.level, asked.section_lines)
     except ValueError as error:
         raise UsageError(f"--compressor, --level, --section-lines: {error}") from None
-    points = None if asked.splits is None else tuple(read_splits(os.fspath(asked.splits)))
+    points = points if asked.splits is None else tuple(read_splits(os.fspath(asked.splits)))
     if points is not None and asked.shards not in (None, len(points) + 1):
         raise UsageError(
             f"--shards {asked.shards} does not match {asked.splits}, which gives {len(points) + 1} shards;"
@@ -172,7 +178,11 @@ class ClusterSummary(NamedTuple):
 
 
 def build_cluster(
-    paths: Sequence[str], place: PathOrUrl, options: ZipnumOptions, failures: Failures
+    paths: Sequence[str],
+    place: PathOrUrl,
+    options: ZipnumOptions,
+    failures: Failures,
+    beside: Beside = Beside(),  # noqa: B008 - it is immutable
 ) -> ClusterSummary:
     """Build the cluster of all lines of the CDX files `paths` in a directory; on another engine, also at a URL.
 
@@ -183,16 +193,17 @@ def build_cluster(
         raise UsageError("no CDX files found; check the paths")
     place = locate(place)
     place.check_writable()
+    options = with_exclusions(options, place)
     inventory = take_inventory(paths, formats=True)
     by_size, options = not options.shards, with_shards(options, inventory)
     check_inputs(inventory, options)
     run = run_of(inventory, options)
-    with open_output(place, run, options.replace, failures, options.points) as output:
+    with open_output(place, run, options.replace, failures, options.points, options.is_far) as output:
         if output.finished is not None:
             return summary_of(output.finished)._replace(by_size=by_size)
         for text in two_archives(inventory.sources):
             failures.note(text)
-        summary = write_cluster(inventory, output, place, run, options, failures)
+        summary = write_cluster(inventory, output, place, run, options, failures, beside)
         output.finish()
     return summary._replace(by_size=by_size)
 
@@ -200,6 +211,17 @@ def build_cluster(
 def with_shards(options: ZipnumOptions, inventory: Inventory) -> ZipnumOptions:
     """The options with a number of shards: the one that was given, or else the one that suits the files."""
     return options if options.shards else replace(options, shards=shards_by_size(inventory.sources))
+
+
+def with_exclusions(options: ZipnumOptions, place: Location) -> ZipnumOptions:
+    """The options with the exclusion list in the directory of the cluster. Raises UsageError if the engine cannot apply it."""
+    excluded = tuple(read_excluded(place))
+    if excluded and options.make is not None:
+        raise UsageError(
+            f"{place / EXCLUDED}: is applied by the local engine only; use --engine local, or move the list away and remove"
+            " these captures from the finished cluster"
+        )
+    return replace(options, excluded=excluded)
 
 
 def run_of(inventory: Inventory, options: ZipnumOptions) -> str:
@@ -253,7 +275,9 @@ def _make(
     inventory: Inventory, directory: Location, work: WorkDirectory, options: ZipnumOptions, failures: Failures
 ) -> Made:
     """Make the shards in processes of this machine."""
-    done = _sort(inventory, work, options, failures)
+    done = sort_files(inventory, work, options, failures)
+    if done.excluded:
+        failures.note(f"note: {count(done.excluded, 'line')} skipped, as {EXCLUDED} says")
     made = Made([], [], 0, done.failures)
     _check_made(made, inventory, str(directory))
     points = _split_points(inventory, done.sample, options, failures)
@@ -295,54 +319,6 @@ def check_inputs(inventory: Inventory, options: ZipnumOptions) -> None:
         options.compressor.version()
     except ValueError as error:
         raise UsageError(str(error)) from None
-
-
-def _sort(
-    inventory: Inventory, work: WorkDirectory, options: ZipnumOptions, failures: Failures
-) -> SortResult:
-    """The runs of all files, and a sample of all lines; failures are reported."""
-    tasks = _sort_tasks(inventory, work.scratch.directory, options)
-    runs: list[Run] = []
-    sample: Sample = []
-    failed = []
-    with Progress("sorting", len(tasks), inventory.total, options.quiet) as progress:
-        failures.show_on(progress)
-
-        def is_whole(content: Any) -> bool:
-            return SortResult.from_json(content).is_whole(work.scratch)
-
-        for content in work.run("sort", _sort_group, tasks, options.processes, progress, is_whole):
-            result = SortResult.from_json(content)
-            runs += result.runs
-            sample = merge_samples((sample, result.sample), options.sample_size)
-            failed += result.failures
-            for failure in result.failures:
-                failures.report(failure)
-    return SortResult(sorted(runs), sample, failed)
-
-
-def _sort_tasks(inventory: Inventory, scratch: Path, options: ZipnumOptions) -> list[SortTask]:
-    groups = group_sources(inventory.sources)
-    size = options.sample_size
-    ceiling = guess_ceiling(inventory, size) if size else 1.0
-    return [
-        SortTask(
-            number=number,
-            sources=group,
-            scratch=scratch,
-            seed=f"{options.seed}:{number}",
-            sample_size=size,
-            ceiling=ceiling,
-            convert=options.convert,
-            shards=options.shards if options.points is None else len(options.points) + 1,
-            most_runs=share_of_runs(len(groups)),
-        )
-        for number, group in enumerate(groups)
-    ]
-
-
-def _sort_group(task: SortTask) -> dict[str, Any]:
-    return sort_group(task).to_json()
 
 
 def _split_points(

@@ -91,6 +91,13 @@ class Program(NamedTuple):
     files: list[bytes]
 
 
+def needs_watch(options: ScanOptions) -> bool:
+    """Whether a record may take so much time or memory that its process has to be watched."""
+    program = compiled(options)
+    is_lines = options.to.partition(".")[0] == "jsonl"
+    return not is_lines or program.plan.needs_watch or program.extractor.needs_watch
+
+
 class ListPlace:
     """Where the lists of conditions are. On another machine, `base` is the directory in which the command was started."""
 

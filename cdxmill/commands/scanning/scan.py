@@ -20,7 +20,7 @@ from cdxmill.commands.per_archive.task import (
     report,
     showing,
 )
-from cdxmill.commands.scanning.options import ScanOptions, compiled
+from cdxmill.commands.scanning.options import ScanOptions, compiled, needs_watch
 from cdxmill.commands.scanning.rows import WARC, WET
 from cdxmill.commands.scanning.scan_one import ScannedArchive, ScanTask, remove_parts, scan_one
 from cdxmill.commands.scanning.table import record_columns
@@ -28,7 +28,7 @@ from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_seconds
 from cdxmill.outputs.names import below
 from cdxmill.running.failures import Failure, Failures
-from cdxmill.running.processes import RunTasks
+from cdxmill.running.processes import RunTasks, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.watched import Limits, Lost, Working, run_watched
 from cdxmill.stages.scan.plan import Measured, added
@@ -200,9 +200,12 @@ class _Run:
         return again
 
     def _results(self, tasks: Sequence[ScanTask]) -> Iterator[tuple[ScanTask, ScannedArchive]]:
-        if self._run is None:
-            return scan_watched(tasks, self.options.processes, self._show)
-        done = self._run(scan_one, tasks, self.options.processes, self._progress.tick)
+        run, processes = self._run, self.options.processes
+        if run is None and (processes == 1 or len(tasks) == 1) and not needs_watch(self.options):
+            run = run_tasks  # in this process, which saves a start
+        if run is None:
+            return scan_watched(tasks, processes, self._show)
+        done = run(scan_one, tasks, processes, self._progress.tick)
         return ((tasks[index], result) for index, result in done)
 
     def _add(self, archive: Input, result: ScannedArchive) -> None:

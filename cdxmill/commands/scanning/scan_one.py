@@ -12,14 +12,12 @@ from typing import IO, TYPE_CHECKING, NamedTuple, TypeVar
 from cdxmill.capture import Damage, Note
 from cdxmill.commands.per_archive.task import ArchiveTask, OneOutput
 from cdxmill.commands.scanning.options import ScanOptions, compiled
-from cdxmill.commands.scanning.rows import WARC, WET, as_text, as_warc, row_writer, write_warc
+from cdxmill.commands.scanning.rows import WARC, WET, row_writer
 from cdxmill.errors import AbsentError, InputError, RefusedError, UntriedError
 from cdxmill.formats.archives.warc_header import HeaderMatch, HeaderShapes
 from cdxmill.running.failures import Failure
 from cdxmill.running.watched import NO_LOSSES, Losses, mark, unmark, unmarked
 from cdxmill.stages.pages.full_record import CUT_RECORD, FullRecord
-from cdxmill.stages.records.decode_payload import PayloadError
-from cdxmill.stages.records.fetch_record import NoRecord
 from cdxmill.stages.records.parse_header import RecordError
 from cdxmill.stages.records.read_contents import Content, Refusals, choose_at, choose_contents
 from cdxmill.stages.records.unexpected import HINT, SKIPPED, blame_record
@@ -124,6 +122,8 @@ class _Scan:
         with self._task.open_archive() as read_at:
             found = self._matching(unmarked(read_at))
             if self._has_records:
+                from cdxmill.commands.scanning.archives import write_warc  # slow to import, as below
+
                 write_warc(file, to, self._task.output.name, (content for content, _ in found))
                 return
             writer = row_writer(to, file, self._extractor.columns)
@@ -183,6 +183,8 @@ class _Scan:
 
     def _written(self, record: FullRecord, content: Content, row: Row) -> Content:
         """What an archive has of a record: as it is, or its text."""
+        from cdxmill.commands.scanning.archives import as_text, as_warc
+
         options, name = self._task.options, self._task.archive.filename
         if options.to in WARC:
             return as_warc(record, content, name)
@@ -199,6 +201,7 @@ class _Scan:
         """The records that index lines name and that pass. Lines that no record matches are listed."""
         from cdxmill.commands.scanning.captures import LineMatches
         from cdxmill.inputs.joined_ranges import JoinedRanges, is_one_request  # network code
+        from cdxmill.stages.records.fetch_record import NoRecord
 
         joined = JoinedRanges(read_at, unmark, self._task.archive.location)
         matches, passes, last = LineMatches(self._fail), self._passes, -1
@@ -307,6 +310,8 @@ def _may_pass(error: InputError, task: ScanTask) -> bool:
 
 def _blamed(error: Exception) -> tuple[str, str]:
     """Reason and hint. Raises the error again if the machine is to blame."""
+    from cdxmill.stages.records.decode_payload import PayloadError  # needed for bodies only
+
     if isinstance(error, MemoryError):
         return "not enough memory for this record", ""
     if isinstance(error, PayloadError):  # a library is missing

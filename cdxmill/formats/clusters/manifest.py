@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from cdxmill.formats.clusters.compressor import LEVELS, Compressor
 from cdxmill.formats.clusters.split_points import format_text
-from cdxmill.formats.clusters.zipnum import shard_name
+from cdxmill.formats.clusters.zipnum import SHARD, shard_name
 
 FORMAT_VERSION = 1
 
@@ -29,6 +29,7 @@ _TOP = {
     "shards": list,
     "sha256": str,
 }
+_CHANGED = {"change": int, "origin": str}
 _COMPRESSOR = {"library": str, "version": str, "level": int, "section_lines": int}
 _ENTRY = {"name": str, "bytes": int, "lines": int, "blocks": int, "sha256": str}
 
@@ -53,12 +54,17 @@ class UsedCompressor(NamedTuple):
 
 
 class Manifest(NamedTuple):
-    """The contents of a cluster. `numlines` is the number of lines of a full block."""
+    """The contents of a cluster. `numlines` is the number of lines of a full block.
+
+    `change` counts the changes since it was built. `origin` is the SHA-256 in the manifest of the build, "" in that one.
+    """
 
     shards: tuple[ShardEntry, ...]
     numlines: int
     compressor: UsedCompressor
     splits_sha256: str
+    change: int = 0
+    origin: str = ""
 
     @property
     def lines(self) -> int:
@@ -100,8 +106,20 @@ def format_manifest(manifest: Manifest) -> bytes:
         "compressor": _compressor_fields(manifest.compressor),
         "shards": [shard._asdict() for shard in manifest.shards],
     }
+    if manifest.change:
+        content |= {"change": manifest.change, "origin": manifest.origin}
     text = json.dumps(content, indent=1)
     return f'{text.removesuffix(_END)},\n "sha256": "{_sha256(text)}"{_END}\n'.encode()
+
+
+def origin_of(manifest: Manifest) -> str:
+    """What a cluster keeps when it is changed, and no other cluster has: the SHA-256 in the manifest of its build."""
+    return manifest.origin or str(json.loads(format_manifest(manifest))["sha256"])
+
+
+def most_lines(manifest: Manifest) -> int:
+    """The most lines that a block may have. Changes leave blocks of unequal length."""
+    return manifest.numlines if not manifest.change else manifest.numlines * 3 // 2
 
 
 def _compressor_fields(compressor: UsedCompressor) -> dict[str, Any]:
@@ -130,7 +148,7 @@ def parse_manifest(data: bytes) -> Manifest:
         raise ValueError("its JSON is nested too deeply") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT_VERSION:
         raise ValueError(f"not a cluster.json of format {FORMAT_VERSION}")
-    _check_types("cluster.json", content, _TOP)
+    _check_types("cluster.json", content, _TOP | (_CHANGED if "change" in content else {}))
     manifest = _manifest_of(content)
     for field, total in (("lines", manifest.lines), ("blocks", manifest.blocks)):
         if content[field] != total:
@@ -156,8 +174,12 @@ def _manifest_of(content: dict[str, Any]) -> Manifest:
         raise ValueError("splits_sha256 is not a SHA-256")
     if not content["shards"]:
         raise ValueError("it has no shards")
-    shards = tuple(_entry(number, fields) for number, fields in enumerate(content["shards"]))
-    return Manifest(shards, content["numlines"], _compressor(content["compressor"]), content["splits_sha256"])
+    change, origin = content.get("change", 0), content.get("origin", "")
+    if "change" in content and (change < 1 or not _SHA256.fullmatch(origin)):
+        raise ValueError("change or origin is invalid")
+    shards = tuple(_entry(number, fields, change) for number, fields in enumerate(content["shards"]))
+    compressor = _compressor(content["compressor"])
+    return Manifest(shards, content["numlines"], compressor, content["splits_sha256"], change, origin)
 
 
 def _compressor(fields: dict[str, Any]) -> UsedCompressor:
@@ -168,10 +190,12 @@ def _compressor(fields: dict[str, Any]) -> UsedCompressor:
     return compressor
 
 
-def _entry(number: int, fields: Any) -> ShardEntry:
+def _entry(number: int, fields: Any, change: int) -> ShardEntry:
     _check_types(f"entry {number + 1}", fields, _ENTRY)
     entry = ShardEntry(**fields)
-    if entry.name != shard_name(number):
+    name = SHARD.fullmatch(entry.name)
+    written = int(name[2] or 0) if name is not None else 0
+    if written > change or entry.name != shard_name(number, written):
         raise ValueError(f"entry {number + 1} is {entry.name!r}, not {shard_name(number)}")
     if min(entry.bytes, entry.lines, entry.blocks) < 0 or not _SHA256.fullmatch(entry.sha256):
         raise ValueError(f"entry {number + 1} has an invalid number or SHA-256")

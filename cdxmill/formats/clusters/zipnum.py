@@ -24,6 +24,10 @@ MAX_BLOCK = 1 << 30
 INDEX, SUMMARY, LOCATIONS, MANIFEST = "cluster.idx", "cluster.summary", "cluster.loc", "cluster.json"
 """Names of the files beside the shards."""
 
+CHANGE = ".change"
+"""The directory of the files of a change that is not finished."""
+STAGED_MANIFEST = f"{CHANGE}/{MANIFEST}"
+
 _INDEX_LINE = re.compile(rb"([^\t\n]*)\t([^\t\n]+)\t(\d{1,18})\t(\d{1,18})(?:\t(\d{1,18}))?\r?\n?")
 
 
@@ -50,18 +54,19 @@ class ParsedLocations(NamedTuple):
     faults: list[str]
 
 
-SHARD = re.compile(r"cdx-(\d{5,})\.gz")
-"""A shard's file name; the group is its number."""
-PART = re.compile(r"part-(\d{5,})")
+SHARD = re.compile(r"cdx-(\d{5,})(?:-(\d+))?\.gz")
+"""A shard's file name; the groups are its number, and the change of the cluster that wrote it, None for a build."""
+PART = re.compile(r"part-(\d{5,})(?:-(\d+))?")
 """The same for the part of a shard."""
 
 
-def shard_name(number: int) -> str:
+def shard_name(number: int, change: int = 0) -> str:
+    """The name of a shard that was built, or that the change of this number wrote: no name is used twice in a cluster.
+
+    >>> shard_name(7), shard_name(7, 12)
+    ('cdx-00007.gz', 'cdx-00007-12.gz')
     """
-    >>> shard_name(7)
-    'cdx-00007.gz'
-    """
-    return f"cdx-{number:05d}.gz"
+    return f"cdx-{number:05d}-{change}.gz" if change else f"cdx-{number:05d}.gz"
 
 
 def part_name(number: int) -> str:

@@ -6,13 +6,21 @@ import logging
 import re
 from collections.abc import Sequence
 
-from cdxmill.jobs.launcher.mrjob_parts import LogInterpretation, RunnerLike, interpret_task_logs
+from cdxmill.jobs.launcher.mrjob_parts import (
+    LogInterpretation,
+    RunnerLike,
+    found_in_logs,
+    interpret_task_logs,
+    task_logs,
+)
 from cdxmill.running.lock import renew_held
 
 _NOISE = ("STDOUT: ", "Probable cause", "Job not successful!", "Streaming Command Failed!")
 _LISTING = "ls: "
 """After the job, mrjob looks for logs in directories that the user may not be allowed to list."""
 _CAUSE = re.compile(r"^(?:.*: )?([\w.$]+(?:Exception|Error): .*)$")
+_CALL = re.compile(r"Call From \S+ to (\S+) failed on (?:connection|socket timeout) exception: ([^;\n]*)")
+"""Who did not answer. The innermost cause does not say it."""
 _BETWEEN = re.compile(r":\d+\+\d+,")
 """Separates the files in Hadoop's list of a task's inputs: a range of bytes, then a comma."""
 _JAVA_STARTS = "Picked up JAVA_TOOL_OPTIONS"
@@ -94,7 +102,7 @@ def explain(error: Exception, runner: RunnerLike | None, complaints: Complaints)
 
     `runner` is None if the error came before there was one.
     """
-    found = runner._log_interpretations[-1] if runner is not None and runner._log_interpretations else {}
+    found = found_in_logs(runner) if runner is not None else {}
     is_hadoop = runner is not None and runner.alias == "hadoop"
     step = found.get("step", {})
     application = (step.get("application_id") or complaints.application) if is_hadoop else None
@@ -121,8 +129,9 @@ def _first(failures: Sequence[LogInterpretation]) -> LogInterpretation:
 
 def _failures_in_logs(runner: RunnerLike, application: str) -> list[LogInterpretation]:
     """What the logs of the tasks say, if they can be read, in the order in which the tasks were started."""
-    logs = runner._ls_task_logs("streaming", application_id=application)
-    tasks = [log for log in logs if not log.get("container_id", "").endswith(_MASTER)]
+    tasks = [
+        log for log in task_logs(runner, application) if not log.get("container_id", "").endswith(_MASTER)
+    ]
     tasks.sort(key=lambda log: log.get("container_id", ""))
     found: LogInterpretation = {"task": interpret_task_logs(runner.fs, tasks[:_LOGS_READ], partial=False)}
     _drop_noise(found)
@@ -152,6 +161,8 @@ def _reason(failure: LogInterpretation) -> str:
 def _cause_in(message: str) -> str:
     """Java's innermost cause in a message with a stack trace."""
     causes: list[str] = []
+    if called := _CALL.search(message):
+        return f"{called[1]}: {called[2]}"
     for line in message.split("\n"):
         match = _CAUSE.match(line)
         if match and not (causes and match[1].partition(": ")[2] in causes[-1]):

@@ -11,7 +11,7 @@ from cdxmill.formats.lines.cdx_lines import CDX_NAME
 from cdxmill.inputs.cdx_files import cdx_files_of, take_inventory
 from cdxmill.inputs.shared_names import two_archives
 from cdxmill.jobs.launcher.hadoop_directory import directory_of, is_url
-from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
+from cdxmill.jobs.launcher.mrjob_parts import RunnerLike, settings_of
 from cdxmill.messages import say
 from cdxmill.stages.lines.cdx_text import REBUILD
 from cdxmill.storage.walk import is_glob, unfinished_in
@@ -57,7 +57,7 @@ def group_inputs(files: Mapping[str, int], most: int) -> list[list[str]]:
 
 def bytes_per_mapper(runner: RunnerLike) -> int:
     """What the user has set, or MAPPER_BYTES. Raises UsageError."""
-    given = runner._opts["jobconf"].get(SIZE_SETTING, MAPPER_BYTES)
+    given = settings_of(runner).get(SIZE_SETTING, MAPPER_BYTES)
     try:
         return int(given)
     except ValueError:

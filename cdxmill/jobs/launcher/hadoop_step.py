@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from cdxmill.errors import UsageError
 from cdxmill.jobs.launcher.hadoop_directory import is_url
-from cdxmill.jobs.launcher.mrjob_parts import RunnerArguments, RunnerLike
+from cdxmill.jobs.launcher.mrjob_parts import RunnerArguments, RunnerLike, settings_of, uploaded
 from cdxmill.jobs.launcher.node_archive import DEFLATE, NAME, URLLIB3, ZLIB_NG
 from cdxmill.version import install_extra
 
@@ -144,8 +144,8 @@ def add_files(runner: RunnerLike, step: HadoopStep, directory: Path) -> None:
     """Upload inputs of this machine and the shared files, and set what neither mrjob.conf nor --jobconf has set."""
     work = [_uploaded(item, runner) for item in step.inputs]
     (directory / _WORK_LIST).write_text("".join(json.dumps(item) + "\n" for item in work))
-    settings = runner._opts["jobconf"]
-    settings.update((name, runner._upload_mgr.add(str(path))) for name, path in step.shared.items())
+    settings = settings_of(runner)
+    settings.update((name, uploaded(runner, str(path))) for name, path in step.shared.items())
     for name, value in {**_QUICK_START, **step.defaults}.items():
         settings.setdefault(name, value)
 
@@ -153,7 +153,7 @@ def add_files(runner: RunnerLike, step: HadoopStep, directory: Path) -> None:
 def _uploaded(item: dict[str, Any], runner: RunnerLike) -> dict[str, Any]:
     if "paths" not in item:
         return item
-    paths = [path if is_url(path) else runner._upload_mgr.add(path) for path in item["paths"]]
+    paths = [path if is_url(path) else uploaded(runner, path) for path in item["paths"]]
     return {**item, "paths": paths}
 
 

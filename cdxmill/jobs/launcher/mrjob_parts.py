@@ -1,5 +1,6 @@
-"""The parts of mrjob 0.7.4 that the jobs use, with types, which it has not.
+"""The parts of mrjob 0.7.4 that the jobs use, with types, which it has not. No other module uses a private name of mrjob.
 
+`tests/jobs/test_mrjob_parts.py` says what each is needed for. If mrjob changes, or somebody takes it over, change this file.
 Where mrjob is not installed, importing this module ends the program in one line.
 """
 
@@ -22,9 +23,19 @@ __all__ = [
     "RunnerArguments",
     "RunnerLike",
     "StepFailedException",
+    "arguments_of",
+    "found_in_logs",
     "interpret_task_logs",
     "load_opts_from_mrjob_confs",
+    "prints_output",
+    "python_of",
     "runner_class",
+    "runner_class_of",
+    "settings_of",
+    "task_logs",
+    "temporary_directory",
+    "uploaded",
+    "value_of",
 ]
 
 # mrjob imports distutils. That of setuptools takes a third of the start, so Python's own is used where there is one.
@@ -55,25 +66,14 @@ LogInterpretation = dict[str, Any]
 """What mrjob has found in the logs of a step: nested dictionaries, see mrjob/logs."""
 
 
-class UploadManager(Protocol):
-    """mrjob's list of files to upload."""
-
-    def add(self, path: str) -> str:
-        """Plan the upload of a file of this machine. Returns its URL there."""
-
-
 class RunnerLike(Protocol):
     """The methods and attributes of mrjob's runners that the jobs use.
 
     `get_hadoop_bin` and `get_hadoop_streaming_jar` exist on the hadoop runner only.
-    Names with an underscore are private in mrjob, whose version is pinned in setup.py.
     """
 
     alias: str
     fs: Any
-    _opts: dict[str, dict[str, str]]
-    _upload_mgr: UploadManager
-    _log_interpretations: list[LogInterpretation]
 
     def __enter__(self) -> RunnerLike:
         """Begin; the end of the block removes temporary files."""
@@ -101,6 +101,63 @@ class RunnerLike(Protocol):
     def get_hadoop_streaming_jar(self) -> str | None:
         """The path of the streaming jar, if one was found."""
 
-    def _python_bin(self) -> list[str]: ...
+    def get_job_key(self) -> str:
+        """The name of the run: the script, the user and the time."""
 
-    def _ls_task_logs(self, step_type: str, application_id: str | None = ...) -> Iterable[dict[str, str]]: ...
+
+# Names with an underscore are private in mrjob, whose version is pinned in setup.py.
+
+
+def runner_class_of(job: Any) -> Any:
+    """The class of the runner that the job's options name."""
+    return job._runner_class()
+
+
+def arguments_of(job: Any) -> RunnerArguments:
+    """The keyword arguments with which mrjob would make that runner."""
+    found: RunnerArguments = job._runner_kwargs()
+    return found
+
+
+def prints_output(job: Any) -> bool:
+    """Whether the job prints its output: --cat-output, or no --output-dir."""
+    return bool(job._should_cat_output())
+
+
+def settings_of(runner: RunnerLike) -> dict[str, str]:
+    """Hadoop's settings for the job, from mrjob.conf and --jobconf. What is changed here is passed on."""
+    found: dict[str, str] = value_of(runner, "jobconf")
+    return found
+
+
+def value_of(runner: RunnerLike, name: str) -> Any:
+    """The value of an option of mrjob, from mrjob.conf or the command line."""
+    return runner._opts[name]  # type: ignore[attr-defined]
+
+
+def uploaded(runner: RunnerLike, path: str) -> str:
+    """Plan the upload of a file of this machine. Returns its URL there."""
+    url: str = runner._upload_mgr.add(path)  # type: ignore[attr-defined]
+    return url
+
+
+def python_of(runner: RunnerLike) -> list[str]:
+    """The command that starts the nodes' Python."""
+    found: list[str] = runner._python_bin()  # type: ignore[attr-defined]
+    return found
+
+
+def found_in_logs(runner: RunnerLike) -> LogInterpretation:
+    """What mrjob has found in the logs of the last step; {} before it was started."""
+    found: list[LogInterpretation] = runner._log_interpretations  # type: ignore[attr-defined]
+    return found[-1] if found else {}
+
+
+def task_logs(runner: RunnerLike, application: str) -> list[dict[str, str]]:
+    """The logs of the tasks of an application, if they can be read."""
+    return list(runner._ls_task_logs("streaming", application_id=application))  # type: ignore[attr-defined]
+
+
+def temporary_directory(runner: RunnerLike) -> str:
+    """The URL of the directory of this run below `hadoop_tmp_dir`, which mrjob deletes at the end of the run."""
+    return str(runner._hadoop_tmp_dir).rstrip("/")  # type: ignore[attr-defined]

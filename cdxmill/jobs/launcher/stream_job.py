@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 from cdxmill.errors import FAILED, INTERRUPTED, OK, STOPPED, CdxmillError, StoppedError, UsageError
+from cdxmill.jobs.launcher.earlier_runs import own_temporary_directory, tag_application, yarn_command
 from cdxmill.jobs.launcher.hadoop_directory import hadoop_url, use_storage
 from cdxmill.jobs.launcher.hadoop_failure import Complaints, WrongPythonError, explain
 from cdxmill.jobs.launcher.hadoop_step import (
@@ -42,6 +42,11 @@ from cdxmill.jobs.launcher.mrjob_parts import (
     RunnerArguments,
     RunnerLike,
     StepFailedException,
+    arguments_of,
+    prints_output,
+    python_of,
+    runner_class_of,
+    value_of,
 )
 from cdxmill.jobs.launcher.node_archive import pack_archive
 from cdxmill.jobs.launcher.old_settings import check_conf
@@ -101,7 +106,7 @@ class StreamJob(MRJob, Generic[_Asked]):  # type: ignore[misc]  # mrjob has no t
 
     def show(self, output: bytes) -> None:
         """Print the job's output, unless --no-cat-output says otherwise."""
-        if self._should_cat_output():
+        if prints_output(self):
             self.stdout.write(output)
             self.stdout.flush()
 
@@ -151,7 +156,7 @@ class StreamJob(MRJob, Generic[_Asked]):  # type: ignore[misc]  # mrjob has no t
         items = [json.dumps(item).encode() for item in work]
         width = max(map(len, items), default=0)
         data = b"".join(item.ljust(width) + b"\n" for item in items)  # mrjob splits its input by bytes
-        own = self._runner_kwargs()
+        own = arguments_of(self)
         extra = [*own["extra_args"], "--launched-from", str(Path.cwd()), *options]
         # without bootstrap_mrjob mrjob starts no shell, which would outlive a task that is killed
         given = {"input_paths": ["-"], "stdin": BytesIO(data), "extra_args": extra, "bootstrap_mrjob": False}
@@ -159,7 +164,7 @@ class StreamJob(MRJob, Generic[_Asked]):  # type: ignore[misc]  # mrjob has no t
 
     def _hadoop_runner(self) -> RunnerLike:
         """Make two runners: the first one reads the settings that the step of the second one depends on."""
-        arguments = self._runner_kwargs()
+        arguments = arguments_of(self)
         first = self._make({**arguments, "input_paths": ["-"]})
         check_engine(first)
         use_storage(first)
@@ -171,13 +176,16 @@ class StreamJob(MRJob, Generic[_Asked]):  # type: ignore[misc]  # mrjob has no t
             step = step._replace(files={**step.files, KEYS: keys})
         archive = pack_archive(directory, libraries_of(step))
         arguments = {**arguments, **_hadoop_places(first)}
-        runner = self._make(runner_arguments(step, first._python_bin(), archive, arguments))
+        runner = self._make(runner_arguments(step, python_of(first), archive, arguments))
         use_storage(runner)
         add_files(runner, step, directory)
+        tag_application(runner)
+        if runner.alias == "hadoop":
+            own_temporary_directory(runner, self.held)
         return runner
 
     def _make(self, arguments: RunnerArguments) -> RunnerLike:
-        runner: RunnerLike = self._runner_class()(**arguments)
+        runner: RunnerLike = runner_class_of(self)(**arguments)
         return runner
 
     def mapper_run(self, scratch: str | None = None) -> TaskRun:
@@ -225,8 +233,8 @@ def _hadoop_places(runner: RunnerLike) -> RunnerArguments:
     """mrjob's temporary directory in HDFS: that of HADOOP_USER_NAME, and removed after a failure, too."""
     if runner.alias != "hadoop":
         return {}
-    places: RunnerArguments = {"hadoop_tmp_dir": hadoop_url(str(runner._opts["hadoop_tmp_dir"]))}
-    if list(runner._opts["cleanup_on_failure"]) == ["NONE"]:
+    places: RunnerArguments = {"hadoop_tmp_dir": hadoop_url(str(value_of(runner, "hadoop_tmp_dir")))}
+    if list(value_of(runner, "cleanup_on_failure")) == ["NONE"]:
         places["cleanup_on_failure"] = ["HADOOP_TMP", "LOCAL_TMP"]
     return places
 
@@ -243,9 +251,7 @@ def _ending_its_application(runner: RunnerLike, complaints: Complaints) -> Itera
 
 
 def _kill(runner: RunnerLike, application: str) -> None:
-    hadoop = Path(shutil.which(runner.get_hadoop_bin()[0]) or runner.get_hadoop_bin()[0])
-    beside = hadoop.with_name("yarn")
-    command = [str(beside) if beside.exists() else "yarn", "application", "-kill", application]
+    command = [yarn_command(runner), "application", "-kill", application]
     say(f"ending {application}")
     try:
         # its own session, so that a second Ctrl-C does not end it

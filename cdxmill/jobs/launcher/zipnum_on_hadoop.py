@@ -1,8 +1,8 @@
 """What the launcher of zipnumclusterjob.py does on Hadoop: checks, the step, the files beside the shards, and the switch.
 
-A job builds a cluster that replaces another one in a place of its own; cluster/switch has the steps of the switch. Under
-Hadoop's own file systems and keys, which cdxmill.storage does not have, nothing can be switched. There, the old cluster is
-deleted before the job.
+A job builds its cluster in a directory of its own (cluster/own_run), and then switches (cluster/switch). Under Hadoop's own
+file systems and keys, which cdxmill.storage does not have, nothing can be switched. There, the old cluster is deleted before
+the job, and the new one is built in its place.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from cdxmill.cluster.output import check_replaceable, hold_new, mend, put_in_place
-from cdxmill.cluster.switch import MARK, entries, mark, new_place
+from cdxmill.cluster.output import check_replaceable, mend, put_in_place
+from cdxmill.cluster.own_run import RUN, left_runs, remove_runs, run_place, start_run
+from cdxmill.cluster.switch import MARK, entries
 from cdxmill.cluster.write import write_cluster_files
 from cdxmill.commands.clusters.zipnum import ZipnumOptions
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.formats.clusters.split_points import format_partition_file, format_text
 from cdxmill.formats.clusters.zipnum import INDEX, LOCATIONS, MANIFEST, SUMMARY, part_name
+from cdxmill.jobs.launcher.earlier_runs import check_ended
 from cdxmill.jobs.launcher.hadoop_directory import (
     RemoteDirectory,
     directory_of,
@@ -33,7 +35,7 @@ from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
 from cdxmill.jobs.nodes.run_task import SPLITS
 from cdxmill.jobs.nodes.zipnum import REPORT, ReducerReport, read_reports, report_name
 from cdxmill.messages import say
-from cdxmill.running.lock import LOCK, hold
+from cdxmill.running.lock import LOCK, hold, run_id
 from cdxmill.storage.location import Location, locate
 
 _ALWAYS_OWN = (f"{REPORT}*", ".cdx-*.tmp", ".part-*.tmp", "_temporary", "_SUCCESS", MARK)
@@ -73,22 +75,16 @@ class ClusterOnHadoop:
         self._build, self._points = build, build.points or ()
         directory_of(self.url, runner).check_writable()
         holding.enter_context(held(str(_place_of(self.url))))
-        self._place = building_place(self.url, build.replace)
+        self._place = building_place(self.url, build.replace, runner)
         self._cluster, self._parts = directory_of(self._place, runner), None
-        if self._place != self.url:
-            self._cluster.check_writable()
         if parts is not None and hadoop_url(parts).rstrip("/") != self.url:
             self._parts = directory_of(hadoop_url(parts), runner)
             self._parts.check_writable()
 
     def step(self, inputs: WorkList, directory: Path) -> HadoopStep:
-        """The step that sends the lines to one reducer per shard; `directory` is for files of the launcher.
-
-        Deletes what a failed job has left. Raises UsageError if the cluster's directory holds anything else.
-        """
+        """The step that sends the lines to one reducer per shard; `directory` is for files of the launcher."""
         build, place = self._build, self._place
-        clear(self._cluster, build.replace)
-        mark_place(place, self.url)
+        begin(place, self.url)
         splits, partitions = directory / SPLITS, directory / "partitions.seq"
         splits.write_bytes(format_text(self._points))
         partitions.write_bytes(format_partition_file(self._points))
@@ -147,7 +143,7 @@ def clear(directory: RemoteDirectory, replace: bool) -> None:
 
 
 def _names_in(directory: RemoteDirectory) -> list[str]:
-    return [name for name in directory.names() if name != LOCK]
+    return [name for name in directory.names() if name != LOCK and not name.startswith(RUN)]
 
 
 def _check_own(url: str, names: Sequence[str], replace: bool) -> None:
@@ -180,26 +176,32 @@ def _left_behind(cluster: RemoteDirectory) -> list[str]:
     return [name for name in cluster.names() if name.endswith(".tmp")]
 
 
-def building_place(url: str, replace: bool) -> str:
-    """The URL at which a job builds the cluster of `url`: beside a finished one that it replaces, else `url` itself.
+def building_place(url: str, replace: bool, runner: RunnerLike) -> str:
+    """The URL at which a job builds the cluster of `url`: a directory of its own below it, or `url` itself.
 
-    Completes a switch that was interrupted. Raises UsageError, StoppedError.
+    Deletes what failed jobs have left, and completes a switch that was interrupted. Raises UsageError if the directory
+    holds anything else, or if a job of a run that was killed still runs; StoppedError.
     """
     if not is_reached(url):
+        clear(directory_of(url, runner), replace)
         return url
     place = _place_of(url)
     mend(place, say)
-    if not replace or MANIFEST not in entries(place):
-        return url
-    check_replaceable(place)
-    new = new_place(place)
-    return str(new) if new.is_remote else Path(new.local).as_uri()
+    if left := left_runs(place):
+        check_ended(left, url, runner)
+    if replace and MANIFEST in entries(place):
+        check_replaceable(place)
+    else:
+        clear(directory_of(url, runner), replace=False)
+    remove_runs(place)
+    own = run_place(place, run_id())
+    return str(own) if own.is_remote else Path(own.local).as_uri()
 
 
-def mark_place(place: str, url: str) -> None:
-    """Mark the place where the job builds as cdxmill's, if it is not `url` itself."""
+def begin(place: str, url: str) -> None:
+    """Create and mark the directory in which the job builds, if it is not `url` itself."""
     if place != url:
-        mark(_place_of(url))
+        start_run(_place_of(url), run_id())
 
 
 def finish_switch(place: str, url: str) -> None:
@@ -207,12 +209,13 @@ def finish_switch(place: str, url: str) -> None:
     if place == url:
         return
     cluster = _place_of(url)
-    with hold(cluster), hold_new(cluster, say):
+    with hold(cluster):
         try:  # again: the job has taken hours
-            check_replaceable(cluster)
+            if MANIFEST in entries(cluster):
+                check_replaceable(cluster)
         except UsageError as error:
             raise StoppedError(f"{error}; the new cluster is complete, in {place}") from None
-        put_in_place(cluster, say)
+        put_in_place(cluster, say, built=locate(locate(place).absolute()))
 
 
 def _place_of(url: str) -> Location:

@@ -50,7 +50,7 @@ def _pieces(url: str, fetched: _Fetched) -> Iterator[bytes]:
         with fetched.open(url) as read_at:
             yield from read_cdx(url, Window(read_at, _READ_SIZE), read_content)
     except InputError as error:
-        raise InputError(url, error.reason, error.hint) from None
+        raise type(error)(url, error.reason, error.hint) from None
 
 
 class _Fetched:

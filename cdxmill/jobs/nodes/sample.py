@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 from cdxmill.jobs.nodes.task_context import Read, TaskRun, format_failure, parse_failure
 from cdxmill.running.failures import Failure
-from cdxmill.stages.lines.pick_splits import Sample, merge_samples, pick_splits
+from cdxmill.stages.lines.pick_splits import pick_splits
+from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 from cdxmill.tasks.whole_files import SampleTask, sample_texts
 
 _LEAST_SENT = 1000
@@ -24,9 +25,12 @@ _MARK = b"!"
 """Before a failure among the split points; base64 does not have it."""
 
 
-def share_of_sample(size: int, mappers: int) -> int:
-    """The samples that each of `mappers` sends, if the reducer keeps `size`: of many, several times the share is enough."""
-    return min(size, max(_LEAST_SENT, _SHARE_FACTOR * size // mappers))
+def share_of_sample(size: int, mappers: int, part: float = 0.0) -> int:
+    """The samples that one of `mappers` sends, if the reducer keeps `size`: of many, several times the share is enough.
+
+    `part` is that of its bytes among all. The sample is that of one machine, unless a mapper has far more lines than that.
+    """
+    return min(size, max(_LEAST_SENT, _SHARE_FACTOR * size // mappers, int(_SHARE_FACTOR * size * part)))
 
 
 def sample_files(size: int, read: Read, run: TaskRun) -> None:

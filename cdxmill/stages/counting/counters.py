@@ -20,7 +20,8 @@ from cdxmill.stages.counting.wat_records import is_wat, links_of, server_values
 from cdxmill.stages.pages.decode_text import markup_of
 from cdxmill.stages.pages.is_page import is_binary, is_page, may_be_page
 from cdxmill.stages.pages.parse_page import CUT, MAX_HTML, Page
-from cdxmill.stages.pages.web_urls import LinkBase, host_of, outward
+from cdxmill.stages.pages.web_hosts import host_of
+from cdxmill.stages.pages.web_urls import LinkBase, outward
 from cdxmill.stages.records.decode_payload import PayloadError, decode_body
 from cdxmill.stages.records.parse_header import REPAIR
 from cdxmill.stages.records.record_parts import http_head_of, payload_start, payload_type

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from cdxmill.capture import Damage, Headers
 from cdxmill.errors import UsageError
@@ -17,14 +18,15 @@ from cdxmill.formats.archives.warc_header import (
     parse_fields,
     parse_warc_header,
 )
-from cdxmill.stages.pages.decode_text import decode_text
-from cdxmill.stages.pages.is_page import is_binary, is_page, may_be_page
-from cdxmill.stages.pages.parse_page import Page, computed
-from cdxmill.stages.records.decode_payload import MAX_BODY, Body, decode_body
+from cdxmill.stages.pages.computed import computed
 from cdxmill.stages.records.parse_header import RecordError, content_length, parse_header
 from cdxmill.stages.records.read_contents import Content, ScratchFiles, choose_contents
-from cdxmill.stages.records.record_parts import first_bytes, is_http, payload_type, record_timestamp
+from cdxmill.stages.records.record_parts import MAX_BODY, first_bytes, is_http, payload_type, record_timestamp
 from cdxmill.stages.window import CHUNK, ReadAt
+
+if TYPE_CHECKING:  # they are slow to import, and many scans need no bodies
+    from cdxmill.stages.pages.parse_page import Page
+    from cdxmill.stages.records.decode_payload import Body
 
 _HEADER = MAX_HEADER + (1 << 16)
 """Bytes of a record that contain its header."""
@@ -170,6 +172,8 @@ class FullRecord:
     @computed
     def body(self) -> Body:
         """The payload with transfer and content encodings undone. A request or revisit has none."""
+        from cdxmill.stages.records.decode_payload import Body, decode_body
+
         if not self.has_payload:
             return Body(b"")
         if not self.is_http:
@@ -179,6 +183,9 @@ class FullRecord:
     @computed
     def page(self) -> Page | None:
         """The page, if the record is one (see is_page.py)."""
+        from cdxmill.stages.pages.is_page import is_binary, is_page, may_be_page
+        from cdxmill.stages.pages.parse_page import Page
+
         media = self._asked.get(b"warc-identified-payload-type") or self.content_type
         if not may_be_page(self.kind, media):
             return None
@@ -195,6 +202,9 @@ class FullRecord:
     @computed
     def plain_text(self) -> str | None:
         """The text of a record that is no page, but a conversion or of a type such as text/plain; None if it has no text."""
+        from cdxmill.stages.pages.decode_text import decode_text
+        from cdxmill.stages.pages.is_page import is_binary
+
         if self.kind == b"conversion":
             return self.body.data.decode("utf-8", "replace")
         content_type = self.content_type or b""

@@ -12,11 +12,15 @@ MAX_TAG = 60
 _MARKUP = re.compile(
     rb"<(?:(/?)([a-zA-Z][^\t\n\f\r />]*+)(?=[\t\n\f\r />])|!--|!\[CDATA\[|/(?=.)|[!?])", re.S
 )
-_REST = re.compile(
-    rb"(?:[\t\n\f\r /]++|[^\t\n\f\r />][^\t\n\f\r />=]*+"
-    rb"(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^\t\n\f\r >]*+))?+)*+>"
+_IN_TAG = (
+    rb"[^\t\n\f\r />][^\t\n\f\r />=]*+"
+    rb"(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^\t\n\f\r >]*+))?+"
 )
+_ATTRIBUTE = re.compile(_IN_TAG)
+_REST = re.compile(rb"(?:[\t\n\f\r /]++|%b)*+>" % _IN_TAG)
 """From the end of a tag's name to its `>`: attributes with their values."""
+_LONG = 128
+"""Bytes of a tag whose attributes are counted: it may have more than 64 of them."""
 _COMMENT = re.compile(rb"-?>|.*?--!?>", re.S)
 _BOGUS = re.compile(rb"[^>]*>")
 _CDATA = re.compile(rb".*?\]\]>", re.S)
@@ -41,12 +45,16 @@ def start_tags(html: bytes) -> Iterator[bytes]:
 
 
 class Tag(NamedTuple):
-    """A tag or the start of a CDATA section: its place, and its name in lower case, or CDATA."""
+    """A tag or the start of a CDATA section: its place, its name in lower case, or CDATA.
+
+    `attributes` is their number; 0 for a short tag.
+    """
 
     start: int
     end: int
     name: bytes
     is_end: bool
+    attributes: int = 0
 
 
 def tags_of(html: bytes) -> Iterator[Tag]:
@@ -62,11 +70,11 @@ def tags_of(html: bytes) -> Iterator[Tag]:
             end = _after_other(html, found, in_foreign)
             pos = end
         else:
-            rest = _REST.match(html, found.end())
-            if rest is None:
+            tag = _tag_of(html, found)
+            if tag is None:
                 return
-            pos, name = rest.end(), name.lower()
-            yield Tag(found.start(), pos, name, bool(slash))
+            yield tag
+            pos, name = tag.end, tag.name
             if slash:
                 in_foreign = in_foreign and name not in FOREIGN
             else:
@@ -76,6 +84,23 @@ def tags_of(html: bytes) -> Iterator[Tag]:
         if pos is None:
             return
         found = _MARKUP.search(html, pos)
+
+
+def read_tag(html: bytes, start: int) -> Tag | None:
+    """The tag that starts at `start` with its name; None if it does not end."""
+    found = _MARKUP.match(html, start)
+    return None if found is None else _tag_of(html, found)
+
+
+def _tag_of(html: bytes, found: re.Match[bytes]) -> Tag | None:
+    slash, name = found.groups()
+    rest = _REST.match(html, found.end())
+    if rest is None:
+        return None
+    attributes = 0
+    if rest.end() - rest.start() >= _LONG:
+        attributes = sum(1 for _ in _ATTRIBUTE.finditer(html, found.end(), rest.end() - 1))
+    return Tag(found.start(), rest.end(), name.lower(), bool(slash), attributes)
 
 
 def _after_other(html: bytes, found: re.Match[bytes], in_foreign: bool) -> int | None:

@@ -1,5 +1,6 @@
 """How much of a page is parsed: lexbor looks at all open elements for each tag, so nested tags take the square of their number.
 
+It also compares each attribute of a tag with all before it.
 The tree is not known before it is built. So elements count as open too long rather than too short: an end tag closes an
 element only if lexbor does so, too, whatever is around it. Where that is not certain (HTML within SVG), none is closed any more.
 """
@@ -8,16 +9,22 @@ from __future__ import annotations
 
 import re
 
-from cdxmill.stages.pages.html_tags import CDATA, FOREIGN, TEXT, Tag, tags_of
+from cdxmill.stages import native
+from cdxmill.stages.pages.html_tags import CDATA, FOREIGN, TEXT, Tag, read_tag, tags_of
 
 MOST_STEPS = 1 << 25
 """Open elements, beyond FREE at each tag, that are looked at: 0.1 s in lexbor, some seconds in the search for the main text."""
 FREE = 64
-"""Elements that may be open at any tag: those of usual pages."""
-NESTED = "the page has too many nested elements; only its start was parsed"
+"""Elements that may be open at any tag, and attributes that a tag may have: those of usual pages."""
+NESTED = "the page has too many nested elements or attributes; only its start was parsed"
 _FEW_TAGS = 1 << 13
 """A page with fewer tags needs no look: all of them nested are MOST_STEPS."""
-_SHORTEST_TAG = len(b"<b>")
+_FEW_ATTRIBUTES = 1 << 13
+"""A page with fewer attributes needs no look: all of them in one tag are MOST_STEPS."""
+_SEPARATORS = b"\t\n\v\f\r /\"'"
+"""An attribute follows one of these."""
+_SMALL = 2 * _FEW_ATTRIBUTES
+"""A smaller page has few tags and attributes."""
 
 _EMPTY = frozenset(
     b"area base br col embed hr img input link meta param source track wbr html head body".split()
@@ -55,57 +62,63 @@ _TEXTS = frozenset((*TEXT, b"script", b"plaintext"))
 _ODD = frozenset((*FOREIGN, b"select", b"frameset"))
 """Elements with rules of their own for the tags within them."""
 _START = re.compile(rb"<[a-zA-Z]")
-_ATTRIBUTES = (
-    rb"(?:[\t\n\f\r ]++[a-zA-Z:_-]++(?:=(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\t\n\f\r \"'<>=`]++))?)*+[\t\n\f\r ]*+"
-)
-_LEAF = re.compile(
-    rb"<(a|b|i|em|strong|code|span|li|dt|dd|p|h[1-6]|small|sup|sub|tt|font)%b>[^<]*+</\1>" % _ATTRIBUTES
-)
-"""An element that has only text, and whose end tag closes it by any rule."""
-_OPENS = re.compile(
-    rb"<(?!(?:td|th|tr|tbody|thead|tfoot|br|img|input|meta|link|hr)[\t\n\f\r />])[a-zA-Z]", re.I
-)
-"""The start of an element that may stay open. Of the parts of a table, one of each kind is open at most."""
-_PARTS = 3
-_UNLIKE = re.compile(rb"<(?:svg|math|select|frameset|template)", re.I)
-_TABLE = re.compile(rb"<table", re.I)
 
 
 def parsed_size(html: bytes) -> int:
-    """How many bytes of a page are parsed.
+    """How many bytes of a page are parsed. `native/nesting.c` does the same.
 
     >>> parsed_size(b"<p>" * 10**5), parsed_size(b"<b></b>" * 10**5), parsed_size(b"<b>" * 10**5)
     (300000, 700000, 24765)
     """
-    if len(html) < _SHORTEST_TAG * _FEW_TAGS:
+    return python_parsed_size(html) if native.parsed_size is None else native.parsed_size(html)
+
+
+def python_parsed_size(html: bytes) -> int:
+    """As `parsed_size`, without compiled code."""
+    if len(html) < _SMALL:
         return len(html)
-    tags = html.count(b"<")
-    if tags <= _FEW_TAGS or tags * (_most_open(html) - FREE) <= MOST_STEPS:
-        return len(html)
-    elements, steps = _Elements(html), 0
+    if html.count(b"<") > _FEW_TAGS:
+        return _size_by_elements(html)
+    separators = len(html) - len(html.translate(None, _SEPARATORS))
+    return len(html) if separators <= _FEW_ATTRIBUTES else _size_by_attributes(html)
+
+
+def _size_by_attributes(html: bytes) -> int:
+    compared = 0
     for tag in tags_of(html):
-        if not elements.take(tag):
-            return _size_by_starts(html, tag.end, len(elements.names), steps)
-        steps += max(0, len(elements.names) - FREE)
-        if steps > MOST_STEPS:
+        compared += _compared(tag)
+        if compared > MOST_STEPS:
             return tag.start
     return len(html)
 
 
-def _most_open(html: bytes) -> int:
-    """A number of elements of which not more are open at any tag. It takes an eighth of the time of a look at each tag."""
-    if _UNLIKE.search(html):
-        return len(html)
-    tables = len(_TABLE.findall(html))
-    return len(_OPENS.findall(html)) - len(_LEAF.findall(html)) + _PARTS * tables
+def _size_by_elements(html: bytes) -> int:
+    elements, steps, compared = _Elements(html), 0, 0
+    for tag in tags_of(html):
+        if not elements.take(tag):
+            return _size_by_starts(html, tag.end, len(elements.names), steps, compared)
+        steps += max(0, len(elements.names) - FREE)
+        compared += _compared(tag)
+        if max(steps, compared) > MOST_STEPS:
+            return tag.start
+    return len(html)
 
 
-def _size_by_starts(html: bytes, position: int, depth: int, steps: int) -> int:
-    """As `parsed_size`, for the rest of a page: no element is closed any more."""
+def _compared(tag: Tag) -> int:
+    """The attributes that lexbor compares with others."""
+    number = tag.attributes
+    return number * (number // 2) if number > FREE else 0
+
+
+def _size_by_starts(html: bytes, position: int, depth: int, steps: int, compared: int) -> int:
+    """As `parsed_size`, for the rest of a page: no element is closed any more, and no tag is a text."""
+    after = position
     for found in _START.finditer(html, position):
         depth += 1
         steps += max(0, depth - FREE)
-        if steps > MOST_STEPS:
+        if found.start() >= after and (tag := read_tag(html, found.start())) is not None:
+            after, compared = tag.end, compared + _compared(tag)
+        if max(steps, compared) > MOST_STEPS:
             return found.start()
     return len(html)
 
@@ -153,6 +166,8 @@ class _Elements:
                 self.names.pop()
         top = self.names[-1] if self.names else b""
         is_stray = (name in _CELLS or name == b"caption") and top != b"table" and top not in _CELLS
+        if is_stray and not self._odd and _TABLES.isdisjoint(self.names):
+            return
         is_lost = is_stray or name == b"frameset" or (name == b"table" and self._odd)
         self.names.append(b"" if is_lost else name)  # lexbor may skip it: then nothing closes it
         self._odd += name in _ODD

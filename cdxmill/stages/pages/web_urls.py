@@ -1,4 +1,4 @@
-"""URLs as browsers read them: the targets of links, and hosts (WHATWG URL; UTS 46 without transitional mappings).
+"""The targets of links as browsers read them (WHATWG URL; UTS 46 without transitional mappings).
 
 The library is ada. It takes 2.3 microseconds for a join, so only unusual URLs get there. Compiled code joins the others in
 0.1, and without it a pattern finds them in 0.4. Unusual ones are remembered for the directory of a site, which takes 0.1.
@@ -10,15 +10,12 @@ import re
 from functools import lru_cache
 
 from cdxmill.stages import native
+from cdxmill.stages.pages.web_hosts import LONGEST, NAME, whole_text
 
-_NAME = r"(?:[a-z0-9_-]+\.)*+[a-z][a-z0-9_-]*+"
-"""A host in lower case. The last label of an IPv4 address starts with a digit."""
-_HOST = re.compile(rf"https?://({_NAME})(?::[0-9]{{1,4}})?(?=[/?#]|\Z)")
-_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*:[/\\\t\n\r]*[^/?#]*", re.I)
 _IN_NAME = r"A-Za-z0-9_!$&()*+,;=@~.\-"
 """Characters that stay as they are in a path and in a query, and that are in the name of a file."""
 _PLAIN = re.compile(
-    rf"(?:(/)(?![/.])|(https?://{_NAME}/)(?!\.)|((?:\.\./)*+)(?!\.)[{_IN_NAME}]++(?=[/?]|\Z))"
+    rf"(?:(/)(?![/.])|(https?://{NAME}/)(?!\.)|((?:\.\./)*+)(?!\.)[{_IN_NAME}]++(?=[/?]|\Z))"
     rf"(?:[{_IN_NAME}:]++|/(?!\.)|%(?!2[eE]))*+(?:\?[{_IN_NAME}:/?%]*+)?"
 )
 """A path, a URL or a relative path of which no part is encoded, decoded or removed, but for `../` at its start."""
@@ -27,8 +24,6 @@ _WHOLE = 2
 _HTTP = ("http://", "https://")
 _NOWHERE = "about:blank"
 _SPACES = "".join(map(chr, range(33)))
-_LONGEST = 300
-"""Characters of the longest href, and of the longest directory, that are remembered."""
 _MOST = 512
 """Hrefs that are remembered for a directory. For all directories they usually take less than 10 MB, at most 50."""
 
@@ -54,7 +49,7 @@ class LinkBase:
         Others are skipped. So are those that are only a fragment, or empty: they lead to the page itself.
         """
         url = self.url
-        if native.plain_links is not None and len(url) <= _LONGEST and url.startswith(_HTTP):
+        if native.plain_links is not None and len(url) <= LONGEST and url.startswith(_HTTP):
             root, end = url.index("/", 8) + 1, url.find("?")
             directory = url[: url.rindex("/", 0, end if end > 0 else len(url)) + 1]
             return native.plain_links(hrefs, directory.encode(), root, self._link)
@@ -64,7 +59,7 @@ class LinkBase:
         known = self._known
         if known is None:
             directory = "".join(self.url.partition("?")[0].rpartition("/")[:2]) or self.url
-            known = self._known = (_remembered if len(directory) <= _LONGEST else _Known)(directory)
+            known = self._known = (_remembered if len(directory) <= LONGEST else _Known)(directory)
         link = known[href]
         return _web(self.url, href) if link is None else link
 
@@ -89,7 +84,7 @@ class _Known(dict[str, str | None]):
 
     def __missing__(self, href: str) -> str | None:
         link = self._link(href)
-        if len(href) <= _LONGEST:
+        if len(href) <= LONGEST:
             if len(self) >= _MOST:
                 self.clear()
             self[href] = link
@@ -138,35 +133,6 @@ def _joined(base: str, href: str) -> str:
     from ada_url import join_url
 
     try:
-        return join_url(base, _text(href)).partition("#")[0]
-    except ValueError:
-        return ""
-
-
-def _text(url: str) -> str:
-    """The URL with U+FFFD for half surrogate pairs, which JSON may have."""
-    return url if url.isascii() else url.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def host_of(url: str) -> str:
-    """The host of a URL in lower case, in Punycode, without a dot at its end; "" if it has none or is invalid.
-
-    >>> [host_of(url) for url in ("http://user@WWW.Straße.de.:8080/x", "http:\\\\127.1", "http://[::1]/", "dns:a.com", "x://A.arc")]
-    ['www.xn--strae-oqa.de', '127.0.0.1', '[::1]', '', 'a.arc']
-    """
-    found = _HOST.match(url)
-    if found is not None:
-        return found[1]
-    start = _ORIGIN.match(url)
-    text = url if start is None or start.end() == len(url) else start[0] + "/"
-    return _parsed_host(text) if len(text) <= _LONGEST else _parsed_host.__wrapped__(text)
-
-
-@lru_cache(1 << 14)
-def _parsed_host(url: str) -> str:
-    from ada_url import URL
-
-    try:
-        return str(URL(_text(url)).hostname).rstrip(".").lower()  # not yet if it is not of http
+        return join_url(base, whole_text(href)).partition("#")[0]
     except ValueError:
         return ""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
-import zstandard
+from cdxmill.stages.records.record_parts import MAX_BODY
 
 _CHUNK = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _LINE = 1 << 12
@@ -29,8 +29,6 @@ _ZSTD_WINDOW = 8 << 20
 Pieces = Iterator[bytes]
 Stream = Generator[bytes, None, Pieces]
 """The pieces of a stream. The return value is the rest of the input."""
-MAX_BODY = 256 << 20
-"""Bytes of a decoded body. A bomb of a few kilobytes could fill the memory."""
 _ENCODINGS = re.compile(rb"\n(content|transfer)-encoding[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.I)
 
 
@@ -189,6 +187,8 @@ def _salvaged(data: bytes, wbits: int, skip: int) -> Pieces:
 
 
 def _zstd_frame(pieces: Pieces) -> Stream:
+    import zstandard  # slow to import
+
     inflater = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj()
     try:
         for piece in pieces:

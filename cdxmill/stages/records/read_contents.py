@@ -12,20 +12,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from itertools import chain
-from typing import IO, NamedTuple, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
 from cdxmill.formats.archives.framing import DICTIONARY_MAGIC
 from cdxmill.formats.archives.small_member import inflate_member
 from cdxmill.formats.archives.warc_header import Head, HeaderMatch, HeaderShapes, head_of
 from cdxmill.stages import native
-from cdxmill.stages.records.fetch_record import Archive
 from cdxmill.stages.records.parse_header import FETCH_AGAIN
 from cdxmill.stages.records.read_plain import read_plain
 from cdxmill.stages.records.read_records import Container, container_of, read_records
 from cdxmill.stages.records.read_units import Members, Units
 from cdxmill.stages.records.take_record import ReadCommon, is_one_record
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, MemberError, ReadAt, Window
+
+if TYPE_CHECKING:
+    from cdxmill.stages.records.fetch_record import Archive
 
 Chosen = TypeVar("Chosen")
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 BLOCK_HEAD = 1 << 18
 """Bytes of a large block that are kept: enough for HTTP heads, request bodies and crawl metadata."""
+MAX_BODY = 256 << 20
+"""Bytes of a decoded body. A bomb of a few kilobytes could fill the memory."""
 _DIGITS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789abcdefghijklmnopqrstuv")
 _HTTP_TYPES = frozenset((b"response", b"revisit", b"request"))
 _NO_DIGEST = frozenset((b"request", b"revisit", b"warcinfo"))

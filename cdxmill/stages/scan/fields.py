@@ -12,9 +12,8 @@ from orjson import OPT_NON_STR_KEYS, JSONEncodeError, dumps
 
 from cdxmill.formats.archives.warc_header import Head
 from cdxmill.formats.lines.surt import surt
-from cdxmill.stages.pages.decode_text import detect_language, language_tag
 from cdxmill.stages.pages.full_record import FullRecord
-from cdxmill.stages.pages.web_urls import host_of
+from cdxmill.stages.pages.web_hosts import host_of
 from cdxmill.stages.scan.columns import Type, fitted
 from cdxmill.stages.scan.kinds import kind_of
 
@@ -112,6 +111,8 @@ def has_text(record: FullRecord) -> bool:
 
 
 def _language(record: FullRecord) -> Any:
+    from cdxmill.stages.pages.decode_text import detect_language  # slow to import
+
     if record.page is not None:
         return record.page.language
     return None if record.plain_text is None else detect_language(record.plain_text)
@@ -119,6 +120,8 @@ def _language(record: FullRecord) -> Any:
 
 def _declared_language(record: FullRecord) -> str | None:
     """The language that a page declares, or else its HTTP head."""
+    from cdxmill.stages.pages.decode_text import language_tag
+
     if record.page is None:
         return None
     return record.page.declared_language or language_tag(text_of(record.http_fields.get(b"content-language")))
@@ -261,6 +264,11 @@ class Extractor:
         self.columns = _columns(wanted, finds_of, steps)
         levels = [field.level for _, field in wanted] + [field.level for _, field, _ in finds_of]
         self.level = max([*levels, *(Level.PAGE for step in steps if step.of_page)], default=Level.HEADER)
+
+    @property
+    def needs_watch(self) -> bool:
+        """Whether a row may take any time: a body is read, or code or a regular expression of the user runs."""
+        return self.level > Level.HTTP or bool(self._finds or self._steps)
 
     def row(self, record: FullRecord) -> Row | None:
         """The row of a record; None if a function of the user rejects it. Raises CallError."""

@@ -12,8 +12,7 @@ from functools import lru_cache
 from math import inf
 from typing import Any, NamedTuple
 
-from cdxmill.stages.pages.decode_text import language_tag
-from cdxmill.stages.pages.web_urls import LinkBase, host_of
+from cdxmill.stages.pages.web_hosts import host_of
 from cdxmill.stages.scan.expressions import Condition
 
 Read = Callable[[Condition], Any]
@@ -263,6 +262,8 @@ def _language(condition: Condition) -> str:
 
 
 def _declared(condition: Condition) -> str:
+    from cdxmill.stages.pages.decode_text import language_tag  # slow to import
+
     tag = language_tag(condition.value)
     if tag is None:
         _check_one(condition)
@@ -284,11 +285,11 @@ def _url(condition: Condition) -> str:
 
 
 def _link(condition: Condition) -> str:
-    """A link as pages have it: as browsers write the URL, without a fragment."""
-    links = LinkBase("").absolute([_url(condition)])
-    if not links:
-        raise condition.wrong("links are http and https URLs, such as http://example.com/")
-    return links[0]
+    from cdxmill.stages.pages.web_urls import LinkBase  # as browsers write a URL, without a fragment
+
+    for link in LinkBase("").absolute([_url(condition)]):
+        return link
+    raise condition.wrong("links are http and https URLs, such as http://example.com/")
 
 
 def _url_part(condition: Condition) -> str:

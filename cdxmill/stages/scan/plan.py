@@ -70,6 +70,7 @@ class _Leaf:
     def __init__(self, condition: Condition, wanted: bool, make: MakeTest) -> None:
         field, holds, of_head, may_hold, self.labels = make(condition)
         self.field = condition.field
+        self.is_pattern = condition.operator == "~"
         self.refuses: Refuses | None = None
         self.may_hold = may_hold if wanted else None
         if of_head is not None:
@@ -222,6 +223,11 @@ class Plan:
     def level(self) -> Level:
         """The most expensive level that any condition needs."""
         return Level(self._group.level)
+
+    @property
+    def needs_watch(self) -> bool:
+        """Whether a record may take any time: a body is read, or a regular expression of the user is tested."""
+        return self.level > Level.HTTP or any(leaf.is_pattern for leaf in self._group.leaves())
 
     def measured(self) -> list[Measured]:
         """What was measured so far, in the order in which the conditions are tested."""

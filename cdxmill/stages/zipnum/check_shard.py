@@ -62,21 +62,30 @@ class CheckedShard(NamedTuple):
     last: bytes = b""
 
 
+class BlockRule(NamedTuple):
+    """How long blocks must be: `lines` lines each, but the last, or as many as the first if that is None.
+
+    Unless they are `even`, any number of lines up to `lines`, if that is given, will do. With `section_lines`, each has the sections that its
+    compressor makes.
+    """
+
+    lines: int | None = None
+    section_lines: int = 0
+    even: bool = True
+
+
 def check_shard(
     read_at: ReadAt,
     name: str,
     lengths: Mapping[int, int],
-    block_lines: int | None = None,
-    section_lines: int = 0,
+    rule: BlockRule = BlockRule(),  # noqa: B008 - it is immutable
 ) -> CheckedShard:
     """Read the shard `name` and check everything that does not need another file.
 
-    `lengths` has the length of each block by its offset, as an index has them; they may be wrong. Each block before
-    the last must have `block_lines` lines or, if that is None, as many as the first one. With `section_lines`, each has the
-    sections that its compressor makes.
+    `lengths` has the length of each block by its offset, as an index has them; they may be wrong.
     """
     hashed = _Hashed(read_at)
-    walk = _BlockWalk(name, block_lines, section_lines)
+    walk = _BlockWalk(name, rule)
     for found in read_blocks(hashed.read_at, lengths):
         if isinstance(found, Fault):
             walk.faults.append(found)
@@ -148,10 +157,9 @@ class _Hashed:
 class _BlockWalk:
     """Takes the blocks of a shard one by one and adds them up."""
 
-    def __init__(self, name: str, block_lines: int | None, section_lines: int) -> None:
+    def __init__(self, name: str, rule: BlockRule) -> None:
         self._name = name.encode()
-        self._section_lines = section_lines
-        self._wanted = block_lines
+        self._wanted, self._section_lines, self._is_even = rule
         self._part: list[bytes] = []
         self._lines = self._block_lines = 0
         self._before: CheckedBlock | None = None
@@ -177,9 +185,11 @@ class _BlockWalk:
         """Check the number of lines of a block that is not the last."""
         count = len(block.lines)
         self._block_lines = self._block_lines or count
-        self._wanted = self._wanted or count
-        if count != self._wanted:
-            self._report(block, f"has {count} lines, expected {self._wanted}")
+        if self._is_even:
+            self._wanted = self._wanted or count
+        if self._wanted and (count > self._wanted or (self._is_even and count != self._wanted)):
+            most = "" if self._is_even else "at most "
+            self._report(block, f"has {count} lines, expected {most}{self._wanted}")
 
     def _check_order(self, block: CheckedBlock) -> None:
         lines = block.lines

@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import BoundedSemaphore
 from typing import IO
 
-from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError
+from cdxmill.errors import AbsentError, InputError, OutageError, RefusedError, StoppedError
 from cdxmill.storage.hadoop.site import STAMP, absent, hadoop_command, why_no_web_hdfs
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import spooled, temporary_name
@@ -230,7 +230,7 @@ def _run(url: str, *words: str, given: IO[bytes] | None = None, output: IO[bytes
     if not command:
         reasons = [why_no_web_hdfs(), "there is no hadoop command"]
         hint = "set HADOOP_HOME (for the tasks of a job: --cmdenv HADOOP_HOME=DIR)"
-        raise InputError(url, ", and ".join(filter(None, reasons)), hint)
+        raise OutageError(url, ", and ".join(filter(None, reasons)), hint)
     with _AT_ONCE:
         done = subprocess.run(
             [*command, "fs", *words],
@@ -252,6 +252,6 @@ def _error(url: str, verb: str, told: str) -> InputError:
         return RefusedError(url, "there is no valid Kerberos ticket", "run kinit")
     if last.endswith(_ABSENT):
         return absent(url)
-    kind = RefusedError if "Permission denied" in last else InputError
+    kind = RefusedError if "Permission denied" in last else OutageError  # also a full disk of this machine
     reason = _DETAILS.split(last)[0][:300] or "no reason given"
     return kind(url, f"hadoop fs {verb} failed ({reason})", "correct this and run it again")

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from urllib3 import BaseHTTPResponse
 
-from cdxmill.errors import InputError, RefusedError, UsageError
+from cdxmill.errors import InputError, OutageError, RefusedError, UsageError
 from cdxmill.storage.hadoop.site import absent, parts_of, web_addresses
 from cdxmill.storage.patience import BUSY, TryAgain, persistently, refusal
 from cdxmill.storage.reach import Reach
@@ -20,6 +20,8 @@ _LARGEST, _LARGEST_ERROR = 256 << 20, 1 << 20
 """Bytes of the largest answer of a name node: the list of a directory with a million files; and of an error."""
 _WAITING = frozenset(("StandbyException", "RetriableException", "SafeModeException"))
 """Exceptions of a name node that is in standby or not ready."""
+_NO_NODE = "Failed to find datanode"
+"""In the answer, which is 403, for a file of which no data node with a copy runs."""
 _ADDRESS_HINT = "set HADOOP_CONF_DIR, or CDXMILL_WEBHDFS=http://HOST:PORT"
 _SECURED_HINT = "set HADOOP_CONF_DIR, so that hadoop fs is used"
 _UNAUTHORIZED = 401
@@ -100,7 +102,7 @@ class WebHdfs:
         except InputError as error:  # an unknown host may be one of two name nodes
             if len(self._addresses) > 1:
                 raise TryAgain(f"{error.reason}: {address}") from None
-            raise InputError(url, f"{error.reason}: {address}", _ADDRESS_HINT) from None
+            raise OutageError(url, f"{error.reason}: {address}", _ADDRESS_HINT) from None
         if answer.status >= 400:
             raise _refusal(url, answer, address)
         return answer
@@ -123,13 +125,13 @@ def _refusal(url: str, answer: BaseHTTPResponse, address: str) -> Exception:
         name, message = str(remote["exception"]), str(remote["message"]).partition("\n")[0][:200]
     except (ValueError, LookupError, TypeError, RecursionError, InputError):
         name, message = "", ""
-    if name in _WAITING or answer.status in BUSY:
+    if name in _WAITING or answer.status in BUSY or _NO_NODE in message:
         return TryAgain(f"{name or answer.status}: {address}")
     if answer.status == _UNAUTHORIZED and not name:  # a page of Hadoop's login filter
         return RefusedError(url, f"{address} wants a login, as with Kerberos (401)", _SECURED_HINT)
     if not name:
         text = f"{answer.status} {answer.reason or ''}".strip()
-        return InputError(url, f"{address} is not a WebHDFS server ({text})", _ADDRESS_HINT)
+        return OutageError(url, f"{address} is not a WebHDFS server ({text})", _ADDRESS_HINT)
     if name == "FileNotFoundException":
         return absent(url)
     reason = f"refused ({answer.status} {name}: {message})"

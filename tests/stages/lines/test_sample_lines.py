@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdxmill.stages.lines.line_lists import text_of
-from cdxmill.stages.lines.pick_splits import WINDOW, Reservoir, add_pieces, merge_samples, pick_splits
+from cdxmill.stages.lines.pick_splits import pick_splits
+from cdxmill.stages.lines.sample_lines import WINDOW, Reservoir, add_pieces, merge_samples
 
 LARGE, SMALL, SIZE, SEEDS = 20_000, 200, 50, 400
 FILES = [
@@ -27,7 +28,7 @@ CRITICAL = 46.9
 
 def one_reservoir(seed: int) -> list[bytes]:
     """Both files past one reservoir, the second in two lists."""
-    reservoir = Reservoir(SIZE, random.Random(seed))
+    reservoir = Reservoir(SIZE, str(seed))
     for lines in (FILES[0], FILES[1][:7], FILES[1][7:]):
         add_pieces([text_of(lines)], reservoir)
     return [key for _, key in reservoir.sample()]
@@ -37,7 +38,7 @@ def merged_reservoirs(seed: int) -> list[bytes]:
     """A reservoir a file, as processes have them; the small file first."""
     samples = []
     for number, lines in enumerate(reversed(FILES)):
-        reservoir = Reservoir(SIZE, random.Random(f"{seed}:{number}"))
+        reservoir = Reservoir(SIZE, f"{seed}:{number}")
         add_pieces([text_of(lines)], reservoir)
         samples.append(reservoir.sample())
     return [key for _, key in merge_samples(samples, SIZE)]
@@ -72,7 +73,7 @@ def test_every_place_in_a_file_has_the_same_chance() -> None:
     lines = [b"%d" % number for number in range(11)]
     counts: Counter[bytes] = Counter()
     for seed in range(11_000):
-        reservoir = Reservoir(2, random.Random(seed))
+        reservoir = Reservoir(2, str(seed))
         add_pieces([text_of(lines)], reservoir)
         counts.update(key for _, key in reservoir.sample())
     assert sum((counts[line] - 2000) ** 2 / 2000 for line in lines) < CRITICAL
@@ -86,7 +87,7 @@ def test_every_place_in_a_file_has_the_same_chance() -> None:
 def test_a_sample_is_of_capture_lines_alone_and_all_of_them_where_they_fit(
     lines: list[bytes], size: int, data: st.DataObject
 ) -> None:
-    reservoir = Reservoir(size, random.Random(1))
+    reservoir = Reservoir(size, str(1))
     cut = data.draw(st.integers(0, len(lines)))
     add_pieces([text_of(lines[:cut])], reservoir)
     add_pieces([text_of(lines[cut:])], reservoir)
@@ -98,7 +99,7 @@ def test_a_sample_is_of_capture_lines_alone_and_all_of_them_where_they_fit(
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30), st.integers(1, 20))
 def test_an_input_that_is_undone_leaves_no_trace(before: int, undone: int, behind: int, size: int) -> None:
-    with_undone, without = (Reservoir(size, random.Random(7)) for _ in range(2))
+    with_undone, without = (Reservoir(size, str(7)) for _ in range(2))
     for reservoir in (with_undone, without):
         reservoir.begin()
         add_pieces([text_of([b"a%d 1 {}" % number for number in range(before)])], reservoir)
@@ -110,10 +111,32 @@ def test_an_input_that_is_undone_leaves_no_trace(before: int, undone: int, behin
     assert with_undone.sample() == without.sample()
 
 
+@given(st.integers(1, 9), st.integers(0, 999), st.integers(1, 400))
+def test_the_sample_does_not_depend_on_how_files_are_divided(parts: int, seed: int, size: int) -> None:
+    """Issue 33: nor on their order. With another number of mappers, Hadoop gave other split points."""
+    texts = [
+        text_of([b"%d,%d)/ 2020 {}" % (file, line) + b" " * (line % 300) for line in range(100 + 9 * file)])
+        for file in range(9)
+    ]
+    whole = Reservoir(size, str(seed))
+    for text in texts:
+        whole.begin()
+        add_pieces([text], whole)
+    samples = []
+    for part in range(parts):
+        reservoir = Reservoir(size, str(seed))
+        for text in reversed(texts[part::parts]):
+            reservoir.begin()
+            add_pieces([text[:999], text[999:]], reservoir)
+        samples.append(reservoir.sample())
+    assert merge_samples(samples, size) == whole.sample()
+    assert len(whole.sample()) == min(size, sum(text.count(b"\n") for text in texts))
+
+
 def test_the_order_in_which_samples_come_does_not_matter() -> None:
     samples = []
     for seed in range(5):
-        reservoir = Reservoir(30, random.Random(seed))
+        reservoir = Reservoir(30, str(seed))
         add_pieces([text_of([b"%d-%d 1" % (seed, number) for number in range(100)])], reservoir)
         samples.append(reservoir.sample())
     merged = [
@@ -124,7 +147,7 @@ def test_the_order_in_which_samples_come_does_not_matter() -> None:
 
 
 def test_memory_is_that_of_the_sample_not_of_the_lines() -> None:
-    reservoir = Reservoir(100, random.Random(1))
+    reservoir = Reservoir(100, str(1))
     tracemalloc.start()
     for start in range(0, 300_000, 1000):
         add_pieces(

@@ -10,8 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
+from cdxmill.stages import native
 from cdxmill.stages.pages import nesting
-from cdxmill.stages.pages.nesting import NESTED, parsed_size
+from cdxmill.stages.pages.nesting import NESTED, parsed_size, python_parsed_size
 from cdxmill.stages.pages.parse_page import Page
 
 TAGS = re.findall(
@@ -91,10 +92,11 @@ def depth(html: bytes) -> int:
 def test_a_pattern_whose_tree_gets_deeper_is_not_parsed_to_its_end(tokens: list[str]) -> None:
     html = page_of(tokens, TIMES)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nesting, "_SMALL", 0)
         patch.setattr(nesting, "_FEW_TAGS", 0)
         patch.setattr(nesting, "FREE", 20)
         patch.setattr(nesting, "MOST_STEPS", 2000)
-        is_whole = parsed_size(html) == len(html)
+        is_whole = python_parsed_size(html) == len(html)
     assert not (is_whole and depth(html) > TIMES // 3)
 
 
@@ -127,6 +129,7 @@ def test_the_time_for_nested_elements_is_bounded(pattern: str) -> None:
         "<table><tr><td><font size=#>1</td></tr></table>",
         "<p>x<br><img><hr>",
         "<dl><dt>1<dd>2</dl>",
+        "<tr><td>a part of no table</td></tr>",
         "<select><option>1<option>2</select>",
         "<svg><title>x</title><path/><g><circle></circle></g></svg>",
         "<script>'<div>'</script><style>a<b{}</style><!-- <div> -->",
@@ -154,3 +157,36 @@ def test_rows_of_a_table_need_no_look_at_each_tag(monkeypatch: pytest.MonkeyPatc
     html = b"<table>" + b'<tr><td><a href="/x">text</a><td>2</td></tr>' * 5_000
     monkeypatch.setattr(nesting, "tags_of", None)
     assert parsed_size(html) == len(html)
+
+
+def tag_with(attributes: int) -> bytes:
+    return b"<a %s>x</a>" % b" ".join(b"x%d=1" % number for number in range(attributes))
+
+
+def test_a_tag_with_too_many_attributes_ends_the_page() -> None:
+    html = b"<a href=/1>1</a>" + tag_with(100_000) + b"<a href=/2>2</a>"
+    page = Page("http://a/", html)
+    assert (page.links, page.problem) == (["http://a/1"], NESTED)
+    assert parsed_size(html) == python_parsed_size(html) == html.index(b"<a x0")
+
+
+def test_many_tags_with_some_hundred_attributes_end_the_page_somewhere() -> None:
+    html = tag_with(500) * 1000
+    assert 0 < parsed_size(html) == python_parsed_size(html) < len(html) // 2
+    usual = tag_with(60) * 1000
+    assert parsed_size(usual) == python_parsed_size(usual) == len(usual)
+
+
+def test_a_tag_with_many_attributes_in_what_may_be_a_text_counts() -> None:
+    html = b"<svg><desc><b>" + tag_with(10_000)
+    assert parsed_size(html) == python_parsed_size(html) < 20
+
+
+@pytest.mark.skipif(native.parsed_size is None, reason="nothing was compiled")
+@pytest.mark.parametrize("seed", range(25))
+def test_compiled_code_finds_the_same_size(seed: int) -> None:
+    assert native.parsed_size is not None
+    rng = random.Random(seed)
+    tokens = [*TOKENS, tag_with(120).decode(), "<p a=b/c='>' d>", "<p/", "<b x='"]
+    html = page_of(rng.choices(tokens, k=rng.randrange(1, 9)), 1500)
+    assert native.parsed_size(html) == python_parsed_size(html)

@@ -11,7 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cdxmill.stages import native
-from cdxmill.stages.pages.web_urls import LinkBase, host_of, outward
+from cdxmill.stages.pages.web_hosts import host_of
+from cdxmill.stages.pages.web_urls import LinkBase, outward
 from tests.material.sanitizers import run_sanitized
 
 CASES = json.loads(Path(__file__).with_name("web_url_cases.json").read_text())

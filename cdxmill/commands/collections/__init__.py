@@ -1,0 +1,1 @@
+"""Commands that change a cluster: one file each, and what they share."""

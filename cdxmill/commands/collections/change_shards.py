@@ -1,0 +1,227 @@
+"""Lines to add and to remove -> the shards of a cluster that change, in processes of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from cdxmill.cluster.change import Change
+from cdxmill.cluster.reader import damage_as_input_error
+from cdxmill.commands.collections.removal import Removal, ShardRemoval
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.clusters.compressor import Compressor
+from cdxmill.formats.clusters.manifest import ShardEntry
+from cdxmill.formats.clusters.zipnum import BEYOND, BlockRef, parse_index_line, part_of, shard_name
+from cdxmill.running.processes import counted, run_tasks
+from cdxmill.running.progress import Progress
+from cdxmill.stages.lines.drop_lines import Drop
+from cdxmill.stages.lines.line_lists import text_of
+from cdxmill.stages.lines.merge_lines import merge_slices
+from cdxmill.stages.lines.sort_lines import Run, Slice, cut_runs
+from cdxmill.stages.zipnum.block_pieces import BlockPieces, ReadShard, Tables
+from cdxmill.stages.zipnum.block_text import BlockText
+from cdxmill.stages.zipnum.change_shard import (
+    AddedLines,
+    ChangedShard,
+    ChangeRule,
+    Changes,
+    ShardChange,
+    ShardIO,
+    write_changed,
+)
+from cdxmill.storage.location import Location
+from cdxmill.storage.scratch import Scratch, temporary_directory
+
+ReadShardAt = Callable[[int, int], bytes]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeWanted:
+    """What is to change: the runs of lines to add, what to remove, and how blocks are cut."""
+
+    runs: Sequence[Run] = ()
+    removal: Removal | None = None
+    rule: ChangeRule
+    processes: int = 0
+    quiet: bool = True
+
+
+class ChangeTask(NamedTuple):
+    """A shard to change. The lines that are removed go to a file on scratch space."""
+
+    number: int
+    entry: ShardEntry
+    name: str
+    directory: Location
+    added: list[Slice]
+    removal: ShardRemoval | None
+    rule: ChangeRule
+    compressor: Compressor
+    scratch: Path
+    writes: bool
+
+
+class Done(NamedTuple):
+    """What came of all shards: their entries in order, what was done, and the files of the lines removed."""
+
+    shards: list[ShardEntry]
+    counts: Changes
+    gone: list[Path]
+
+
+class _Result(NamedTuple):
+    number: int
+    changed: ChangedShard
+    gone: str
+
+
+def compressor_of(change: Change) -> Compressor:
+    """The compressor that the blocks of the cluster have. Raises UsageError if this machine has not it."""
+    used = change.manifest.compressor
+    compressor = Compressor(used.library, used.level, used.section_lines)
+    try:
+        compressor.version()
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return compressor
+
+
+@contextmanager
+def work_directory(change: Change) -> Iterator[Path]:
+    """A directory for temporary files: on the disk of the cluster, or where the system has such files."""
+    with ExitStack() as files:
+        if change.place.is_remote:
+            yield Path(files.enter_context(temporary_directory()))
+        else:
+            yield Path((change.staged / "work").local)
+
+
+def change_shards(change: Change, wanted: ChangeWanted, scratch: Path, writes: bool = True) -> Done:
+    """Write the shards that change. Unless it `writes`, only what would be removed is found out.
+
+    Raises InputError if a block that is needed is corrupt, StoppedError if a shard cannot be written.
+    """
+    tasks = _tasks(change, wanted, scratch, writes)
+    entries = list(change.manifest.shards)
+    gone: dict[int, Path] = {}
+    total = Changes()
+    size = sum(task.entry.bytes for task in tasks)
+    with Progress("changing shards", len(tasks), size, wanted.quiet) as progress:
+        for _, found in run_tasks(_change_shard, tasks, wanted.processes, progress.tick):
+            progress.advance()
+            total += found.changed.counts
+            if found.changed.entry is not None:
+                entries[found.number] = found.changed.entry
+            if found.gone:
+                gone[found.number] = scratch / found.gone
+    return Done(entries, total, [gone[number] for number in sorted(gone)])
+
+
+def _tasks(change: Change, wanted: ChangeWanted, scratch: Path, writes: bool) -> list[ChangeTask]:
+    """The shards that lines are added to or removed from, and with `recut` those that were changed. The largest first."""
+    points = change.points
+    files, compressor = Scratch(scratch), compressor_of(change)
+    added = cut_runs(wanted.runs, points, files.reader)
+    tasks = []
+    for number, entry in enumerate(change.manifest.shards):
+        low = points[number - 1] if number else b""
+        high = points[number] if number < len(points) else None
+        removal = None if wanted.removal is None else wanted.removal.part(low, high)
+        name = shard_name(number, change.number)
+        is_uneven = wanted.rule.recut and entry.name != shard_name(number)
+        if added[number] or (removal and entry.lines) or is_uneven:
+            tasks.append(
+                ChangeTask(
+                    number,
+                    entry,
+                    name,
+                    change.place,
+                    added[number],
+                    removal,
+                    wanted.rule,
+                    compressor,
+                    scratch,
+                    writes,
+                )
+            )
+    return sorted(tasks, key=lambda task: task.entry.bytes, reverse=True)
+
+
+class _Unchanged(Exception):
+    """Leaves the files of a shard that has not changed."""
+
+
+def _change_shard(task: ChangeTask) -> _Result:
+    scratch, place = Scratch(task.scratch), task.directory
+    with (place / task.entry.name).open_ranges() as read_at, _Gone(scratch, task.number) as gone:
+        read = counted(read_at)
+        blocks = blocks_of(place, task.entry.name)
+        drop = Drop(()) if task.removal is None else task.removal.drop(scratch)
+        added = AddedLines(merge_slices(task.added, scratch.reader) if task.added else ())
+        change = ShardChange(blocks, lambda block: lines_of(block, read), added, drop, task.rule, gone.add)
+        with damage_as_input_error(str(place)):
+            changed = _written(task, change, read) if task.writes else _looked_at(change)
+    return _Result(task.number, changed, gone.name)
+
+
+def blocks_of(place: Location, shard: str) -> list[BlockRef]:
+    """The blocks of a shard, by its part. Raises InputError."""
+    part = place / part_of(shard)
+    try:
+        return list(map(parse_index_line, part.read_bytes().split(b"\n")[:-1]))
+    except ValueError as error:
+        raise InputError(str(part), str(error), "check the cluster with cdxmill verify") from None
+
+
+def lines_of(block: BlockRef, read_at: ReadShardAt) -> list[bytes]:
+    """The lines of a block. Raises DamagedCluster if it is corrupt."""
+    read: ReadShard = lambda _, offset, size: read_at(offset, size)  # noqa: E731
+    return BlockText(BlockPieces(block, read, Tables(), at_once=True)).between(b"", BEYOND)[0]
+
+
+def _looked_at(change: ShardChange) -> ChangedShard:
+    for _ in change:
+        pass
+    return ChangedShard(None, change.counts)
+
+
+def _written(task: ChangeTask, change: ShardChange, read: ReadShardAt) -> ChangedShard:
+    changed = ChangedShard(None, Changes())
+    try:
+        with (
+            (task.directory / task.name).write_atomic() as shard,
+            (task.directory / part_of(task.name)).write_atomic() as part,
+        ):
+            changed = write_changed(
+                change, task.entry, task.name, ShardIO(read, shard, part), task.compressor
+            )
+            if changed.entry is None:
+                raise _Unchanged
+    except _Unchanged:
+        pass
+    return changed
+
+
+class _Gone:
+    """The file of the lines that are removed from a shard. It is made for the first of them."""
+
+    def __init__(self, scratch: Scratch, number: int) -> None:
+        self._scratch, self._path = scratch, f"gone-{number:05d}"
+        self._files = ExitStack()
+        self.name = ""
+
+    def __enter__(self) -> _Gone:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._files.close()
+
+    def add(self, lines: list[bytes]) -> None:
+        """Write lines."""
+        if not self.name:
+            self.name = self._path
+            self._file = self._files.enter_context(self._scratch.create(self.name))
+        self._file.write(text_of(lines))

@@ -1,0 +1,28 @@
+"""compact: a cluster after many changes -> the shards of a rebuild."""
+
+from __future__ import annotations
+
+import os
+
+from cdxmill.cluster.change import changed_record, delete_kept, open_change
+from cdxmill.commands.collections.change_shards import ChangeWanted, change_shards, work_directory
+from cdxmill.commands.collections.summary import LOG, ChangeSummary, logged, summary_of
+from cdxmill.options.collections import Compacting
+from cdxmill.running.failures import Failures
+from cdxmill.stages.zipnum.change_shard import ChangeRule
+
+
+def compact(asked: Compacting, failures: Failures) -> ChangeSummary:
+    """Write the shards that were changed again, with full blocks: the bytes that a build of the same lines gives them.
+
+    Raises UsageError if there is no cluster, InputError if it is corrupt, StoppedError if it cannot be written.
+    """
+    with open_change(os.fspath(asked.cluster), failures.note) as change, work_directory(change) as scratch:
+        delete_kept(change.place, asked.keep_old)
+        rule = ChangeRule(change.manifest.numlines, recut=True)
+        wanted = ChangeWanted(rule=rule, processes=asked.processes, quiet=asked.quiet)
+        done = change_shards(change, wanted, scratch)
+        if done.shards != list(change.manifest.shards):
+            record = changed_record(change.place, change.number, [], [])
+            change.commit(done.shards, record, {LOG: logged(change, "compact", done, {})})
+    return summary_of(change, done)

@@ -1,0 +1,63 @@
+"""merge: clusters -> one new cluster of all their lines. A shard is a sorted file, so nothing is sorted again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from cdxmill.checks.claims import ClusterFiles, read_claims
+from cdxmill.cluster.archive_index import has_archive_index
+from cdxmill.cluster.find import local_directory
+from cdxmill.cluster.split_files import SPLITS, stored_splits
+from cdxmill.commands.clusters.zipnum import Beside, ClusterSummary, build_cluster, zipnum_options
+from cdxmill.errors import UsageError
+from cdxmill.formats.clusters.zipnum import ARCHIVES, format_path_index, parse_path_index
+from cdxmill.options.collections import Merging
+from cdxmill.options.option import required_paths
+from cdxmill.running.failures import Failure, Failures
+from cdxmill.storage.location import Location, locate
+
+
+def merge(asked: Merging, failures: Failures) -> ClusterSummary:
+    """Make the cluster of all lines of `clusters`, which stay as they are. Equal lines are taken once.
+
+    The bytes are those of `zipnum` with the same options on their lines. If all clusters have the same split points, so has
+    the new one. Raises as `build_cluster`.
+    """
+    clusters = [ClusterFiles(locate(path)) for path in required_paths(asked.clusters)]
+    place = local_directory(os.fspath(asked.output))
+    if any(locate(place).is_same(cluster.directory) for cluster in clusters):
+        raise UsageError(f"{place}: is one of the clusters that are merged; choose another directory")
+    options = zipnum_options(asked)
+    points = _common_points(clusters)
+    if not (asked.shards or asked.splits) and points is not None:
+        options = zipnum_options(asked, points=tuple(points))
+    shards = [str(cluster.shard(name)) for cluster in clusters for name in _shards(cluster, failures)]
+    archives = format_path_index(_archives(clusters))[0]
+    beside = Beside([ARCHIVES], archives) if archives else Beside()
+    return build_cluster(shards, place, options, failures, beside)
+
+
+def _shards(cluster: ClusterFiles, failures: Failures) -> Sequence[str]:
+    """The shards of a cluster. Faults of its index are reported."""
+
+    def report(found: list[Failure]) -> None:
+        for one in found:
+            failures.report(one)
+
+    return read_claims(cluster, report).shards
+
+
+def _common_points(clusters: Sequence[ClusterFiles]) -> list[bytes] | None:
+    """The split points that all clusters have; None if they have others, or none."""
+    found = [stored_splits(cluster.directory / SPLITS[0]) for cluster in clusters]
+    return found[0] if all(points == found[0] for points in found) else None
+
+
+def _archives(clusters: Sequence[ClusterFiles]) -> Iterator[tuple[str, str]]:
+    """The names and places in the archives.tsv of all clusters."""
+    for cluster in clusters:
+        if has_archive_index(cluster.directory):
+            path: Location = cluster.directory / ARCHIVES
+            for name, places in parse_path_index(path.read_bytes()):
+                yield from ((name, place) for place in places)

@@ -1,0 +1,184 @@
+"""remove: lines of URLs, keys, archives or times -> gone from a cluster and from the disk."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from cdxmill.cluster.archive_index import has_archive_index
+from cdxmill.cluster.change import Change, changed_record, delete_kept, open_change
+from cdxmill.cluster.exclude import EXCLUDED, ranges_of
+from cdxmill.cluster.write import kept_shards
+from cdxmill.commands.clusters.build import CDX_DIRECTORY
+from cdxmill.commands.collections.adopt import adopt
+from cdxmill.commands.collections.change_shards import ChangeWanted, Done, change_shards, work_directory
+from cdxmill.commands.collections.removal import (
+    Removal,
+    Restriction,
+    checked_times,
+    sort_keys,
+)
+from cdxmill.commands.collections.summary import LOG, ChangeSummary, logged, summary_of
+from cdxmill.errors import AbsentError, UsageError
+from cdxmill.formats.clusters.zipnum import ARCHIVES, BEYOND, format_path_index, parse_path_index
+from cdxmill.formats.lines.capture_fields import field_reader
+from cdxmill.options.collections import Removing
+from cdxmill.options.option import optional_path, text_list
+from cdxmill.outputs.names import unique_name
+from cdxmill.running.failures import Failures
+from cdxmill.running.progress import Progress
+from cdxmill.stages.lines.drop_lines import LineRange
+from cdxmill.stages.zipnum.change_shard import ChangeRule
+from cdxmill.storage.location import Location, ask_all, locate, pieces
+from cdxmill.storage.scratch import Scratch
+
+Print = Callable[[bytes], object]
+
+
+def remove(asked: Removing, failures: Failures, out: Print | None = None) -> ChangeSummary:
+    """Remove lines from a cluster. With `dry_run`, pass those that would go to `out`, and change nothing.
+
+    At the end, no file of the cluster has the lines: also the shards that were kept for readers are deleted, and the CDX
+    files of archives that lines were removed of. Raises UsageError for invalid arguments, InputError if the cluster is
+    corrupt where it would change, StoppedError if it cannot be written.
+    """
+    archives = _archives(optional_path(asked.archives))
+    if not asked.dry_run:
+        adopt(os.fspath(asked.cluster), failures, asked.processes, asked.quiet)
+    with open_change(os.fspath(asked.cluster), failures.note) as change, work_directory(change) as scratch:
+        wanted = ChangeWanted(
+            removal=_removal(asked, archives, Scratch(scratch)),
+            rule=ChangeRule(change.manifest.numlines),
+            processes=asked.processes,
+            quiet=asked.quiet,
+        )
+        done = change_shards(change, wanted, scratch, writes=not asked.dry_run)
+        if asked.dry_run:
+            _print(done, out)
+        else:
+            _commit(change, done, asked, archives)
+            if done.counts.removed or kept_shards(change.place):
+                _wait(change, asked)
+                delete_kept(change.place, 0)
+    return summary_of(change, done)
+
+
+def _archives(path: str | None) -> frozenset[str] | None:
+    """The names in a list of archives. Raises UsageError if it has none."""
+    if path is None:
+        return None
+    data = locate(path).read_bytes().decode("utf-8", "surrogateescape")
+    names = frozenset(filter(None, (line.split("\t")[0].strip() for line in data.splitlines())))
+    if not names:
+        raise UsageError(f"{path}: has no names of archives")
+    return names
+
+
+def _removal(asked: Removing, archives: frozenset[str] | None, scratch: Scratch) -> Removal:
+    queries = text_list(asked.queries)
+    times = checked_times(asked.from_ts, asked.to)
+    if not queries and asked.keys is None and archives is None and not any(times):
+        raise UsageError("nothing to remove; give QUERY, --keys, --archives, --from or --to")
+    ranges = ranges_of(queries, asked.match_type, times)
+    keys = optional_path(asked.keys)
+    if not queries and keys is None:
+        ranges = [LineRange(b"", BEYOND)]
+    runs = sort_keys(keys, scratch) if keys is not None else []
+    return Removal(ranges, Restriction(archives, times), runs, scratch)
+
+
+def _print(done: Done, out: Print | None) -> None:
+    for path in done.gone if out is not None else ():
+        with locate(str(path)).open_ranges() as read_at:
+            for piece in pieces(read_at):
+                assert out is not None
+                out(piece)
+
+
+def _commit(change: Change, done: Done, asked: Removing, archives: frozenset[str] | None) -> None:
+    files: dict[str, bytes] = {}
+    queries = text_list(asked.queries)
+    is_whole = archives is not None and not (queries or asked.keys or asked.from_ts or asked.to)
+    if is_whole and archives is not None and has_archive_index(change.place):
+        files[ARCHIVES] = _without(change, archives)
+    if asked.exclude:
+        files[EXCLUDED] = _excluded(change, asked.match_type, queries)
+    if done.shards == list(change.manifest.shards) and not files:
+        return
+    said = {
+        "queries": queries,
+        "match_type": asked.match_type,
+        "keys": optional_path(asked.keys),
+        "archives": optional_path(asked.archives),
+        "from": asked.from_ts,
+        "to": asked.to,
+    }
+    stale = _cdx_files(change, done)
+    record = changed_record(change.place, change.number, [], [])
+    own = {f"{CDX_DIRECTORY}/{file.name}" for file in stale}
+    record = record._replace(files=[name for name in record.files if name not in own])
+    change.commit(done.shards, record, {**files, LOG: logged(change, "remove", done, said)})
+    ask_all(Location.remove, stale)
+
+
+def _without(change: Change, archives: Iterable[str]) -> bytes:
+    """archives.tsv without some archives."""
+    listed = parse_path_index((change.place / ARCHIVES).read_bytes())
+    gone = set(archives)
+    return format_path_index((name, one) for name, places in listed if name not in gone for one in places)[0]
+
+
+def _excluded(change: Change, match_type: str | None, queries: Sequence[str]) -> bytes:
+    """The exclusion list with more queries."""
+    try:
+        before = (change.place / EXCLUDED).read_bytes()
+    except AbsentError:
+        before = b"# What must never come back: a URL or pattern in each line, as for cdxmill remove\n"
+    known = set(before.decode("utf-8", "surrogateescape").splitlines())
+    new = [query for query in (_pattern(one, match_type) for one in queries) if query not in known]
+    return before + "".join(f"{query}\n" for query in new).encode("utf-8", "surrogateescape")
+
+
+def _pattern(query: str, match_type: str | None) -> str:
+    """The pattern that means the same as a query with a match type. Raises UsageError if there is none."""
+    if match_type in (None, "exact"):
+        return query
+    if match_type == "range":
+        raise UsageError("--exclude takes no ranges; give prefixes")
+    bare = query.removesuffix("*")
+    return {"prefix": f"{bare}*", "domain": f"*.{bare}"}.get(match_type or "", f"{bare.rstrip('/')}/*")
+
+
+def _cdx_files(change: Change, done: Done) -> list[Location]:
+    """The CDX files beside the cluster that have removed lines."""
+    if not done.gone or not has_archive_index(change.place):
+        return []
+    read, names = field_reader("filename"), set[str]()
+    for path in done.gone:
+        for line in _lines(path):
+            with suppress(ValueError):
+                names.add(read(line))
+    listed = dict(parse_path_index((change.place / ARCHIVES).read_bytes()))
+    directory = change.place / CDX_DIRECTORY
+    there = directory.entries()
+    found = [unique_name(place) for name in sorted(names) for place in listed.get(name, ())]
+    return [directory / name for name in found if name in there]
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        for line in file:
+            yield line.rstrip(b"\n")
+
+
+def _wait(change: Change, asked: Removing) -> None:
+    """Wait until readers that have opened the cluster before have had their time."""
+    kept = kept_shards(change.place)
+    end = max(kept.values(), default=0) + asked.keep_old
+    with Progress("waiting for readers", 1, 0, asked.quiet) as progress:
+        while (left := end - time.time()) > 0:
+            time.sleep(min(left, 0.5))
+            progress.tick()
