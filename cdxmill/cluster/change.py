@@ -55,6 +55,9 @@ from cdxmill.running.lock import check_held, hold
 from cdxmill.running.resume import check_work
 from cdxmill.storage.location import Location, PathOrUrl, ask_all, locate
 
+LOCATIONS_FIRST = 0.3
+"""Seconds for which cluster.loc is new before cluster.idx is. pywb asks whether the first has changed and then opens the
+second; on a busy machine it may have to wait in between, and would not find the new shards."""
 _PLAN, _READY = "plan.json", "ready.json"
 _LAST = (SUMMARY, INDEX, FINISHED, MANIFEST)
 """The order of the last files that are moved. Readers find the new cluster.json in .change until all are."""
@@ -98,6 +101,8 @@ class Change(NamedTuple):
             _write(self.staged / name, data)
         check_held()
         _write(self.place / LOCATIONS, locations)
+        if not self.place.is_remote:
+            time.sleep(LOCATIONS_FIRST)
         names = [*sorted(contents.keys() - {*_LAST}), *_LAST]
         ready = {"files": names, "stale": list(stale)}
         _write(self.staged / _READY, json.dumps(ready).encode())

@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 
+from cdxmill.cluster import change
 from cdxmill.storage.location import locate
 
 from .collection import Collection
@@ -22,8 +23,9 @@ POINTS = [b"com,example)/3", b"com,example,shop)/", b"com,example2)/", b"org,", 
 
 
 @pytest.fixture(autouse=True)
-def no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It only takes time."""
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody reads the cluster, and the machine stays on."""
+    monkeypatch.setattr(change, "LOCATIONS_FIRST", 0)
     monkeypatch.setattr(os, "fsync", lambda _: None)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cdxmill.cluster.change import Change
 from cdxmill.cluster.write import read_manifest
 from cdxmill.commands.collections.change_shards import Done
-from cdxmill.errors import InputError
+from cdxmill.errors import AbsentError
 from cdxmill.formats.clusters.manifest import Manifest
 from cdxmill.formats.clusters.zipnum import MANIFEST
 from cdxmill.messages import count
@@ -72,7 +72,7 @@ def logged(change: Change, command: str, done: Done, asked: Mapping[str, object]
     """The log with a line for this change."""
     try:
         before = (change.place / LOG).read_bytes()
-    except InputError:
+    except AbsentError:
         before = b""
     fields = {
         "change": change.number,
