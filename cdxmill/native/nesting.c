@@ -82,7 +82,8 @@ static int is_uncertain(const Elements *elements, const cdx_tag *tag, const cdx_
 {
     if (!tag->name.at || (tag->is_end && rules->nesting & CDX_FOREIGN && top_of(elements) != rules))
         return 1;
-    int ends_svg = tag->is_end ? rules->role == CDX_P || !strcmp(rules->name, "br") : (rules->nesting & CDX_BREAKS) != 0;
+    int is_break = (rules->nesting & CDX_BREAKS) != 0;
+    int ends_svg = tag->is_end ? rules->role == CDX_P || !strcmp(rules->name, "br") : is_break;
     if (elements->foreign && ends_svg)
         return 1;
     return !tag->is_end && rules->nesting & (CDX_TEXTS | CDX_WITH_HTML) && !is_text_only(elements, tag);

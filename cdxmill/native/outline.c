@@ -1,9 +1,9 @@
 /* The title and the links of a page, without a tree, if they are certainly those that a parser finds.
 
-   The tree of a page has its `a` elements in the order of their tags, unless one of them is closed by another tag than its
-   own end tag (then the parser copies it), or stands in a table outside of its cells (then it is moved), or in an element
-   that has no links (`template`, `select`). So whatever is within a link has to be nested well. A page with anything else is
-   left to the parser. See parse_page.py. */
+   The tree of a page has its `a` elements in the order of their tags, unless one of them is closed by another tag than
+   its own end tag (then the parser copies it), or stands in a table outside of its cells (then it is moved), or in an
+   element that has no links (`template`, `select`). So whatever is within a link has to be nested well. A page with
+   anything else is left to the parser. See parse_page.py. */
 
 #include "outline.h"
 

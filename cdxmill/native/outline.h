@@ -26,8 +26,9 @@ typedef struct {
     int count, links, paragraphs, buttons, foreign;
     int tables; /* those that are open; a bit in `cells` says whether a cell of it is */
     uint64_t cells;
-    int in_paragraph, in_button, in_select;                  /* what may be open outside */
-    int is_paragraph_uncertain, is_button_uncertain, is_untidy; /* is_untidy: elements such as `b` may be opened again */
+    int in_paragraph, in_button, in_select; /* what may be open outside */
+    int is_paragraph_uncertain, is_button_uncertain;
+    int is_untidy; /* elements such as `b` may be opened again */
 } Outline;
 
 /* Each returns 0, or -1 with an exception set. */
