@@ -31,6 +31,8 @@ NAMES = (
     "zipnum-over",
     "build",
     "publish",
+    "add-2",
+    "remove",
     "copy-2",
 )
 
