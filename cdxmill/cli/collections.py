@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def add(arguments: Adding, failures: Failures) -> str:
-    """Add archives to a cluster, while it is served.
+    """Add archives to a cluster while it is served.
 
-    INPUT is an archive, WACZ, directory, glob or URL; with --cdx a CDX file or another cluster. Only the blocks whose range
+    INPUT is an archive, WACZ, directory, glob or URL; with --cdx a CDX file or another cluster. Only blocks of CLUSTER whose range
     gets new lines are written again; the others are copied as they are, and shards that get none are not touched. Lines
     that the cluster has already are not added again. An archive that is in the cluster under another name, or another
     archive of the same name, is reported and not added. Captures in CLUSTER/exclude.txt are skipped.
@@ -24,8 +24,8 @@ def add(arguments: Adding, failures: Failures) -> str:
     Readers see all of the old lines or all of the new ones. If it is stopped, the cluster stays as it was.
 
     Examples:
-        cdxmill add crawl new-warcs/
-        cdxmill add crawl --cdx other-crawl
+        cdxmill add crawl warcs/
+        cdxmill add crawl --cdx cdx/
     """
     from cdxmill.commands.collections.add import add as add_all
 
@@ -39,13 +39,13 @@ def remove(arguments: Removing, failures: Failures) -> str:
     QUERY is a URL, as lookup takes it: example.com alone, example.com/* with all its pages, *.example.com with its
     subdomains. With --archives, --from or --to, only such captures are removed. --dry-run prints what would go.
 
-    The lines are removed from the disk: at the end, shards that were kept for readers are deleted, and also the CDX files in
+    The lines are removed from CLUSTER and from the disk: at the end, shards that were kept for readers are deleted, and also the CDX files in
     CLUSTER/cdx that have removed lines. CLUSTER/changes.jsonl says what was removed, and when. The
     archives are not changed.
 
     Examples:
         cdxmill remove crawl 'example.com/private/*' --dry-run
-        cdxmill remove crawl '*.example.com' --exclude --keep-old 0
+        cdxmill remove crawl '*.example.org' --exclude --keep-old 0
     """
     from cdxmill.commands.collections.remove import remove as remove_all
 
@@ -59,7 +59,7 @@ def remove(arguments: Removing, failures: Failures) -> str:
 def compact(arguments: Compacting, failures: Failures) -> str:
     """Write the changed shards of a cluster again, with full blocks.
 
-    add and remove leave blocks of unequal length. After compact, the shards have the bytes that a build of the same lines
+    add and remove leave blocks of unequal length. After compact, the shards of CLUSTER have the bytes that a build of the same lines
     with the same split points gives them. add says when it is worth it: when there are more than 5 blocks where 4 would do.
 
     Examples:
@@ -78,7 +78,7 @@ def merge(arguments: Merging, failures: Failures) -> str:
     full blocks and usual names.
 
     Examples:
-        cdxmill merge -o all crawl other-crawl
+        cdxmill merge -o all crawl cluster
     """
     from cdxmill.commands.collections.merge import merge as merge_all
 

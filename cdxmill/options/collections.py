@@ -10,7 +10,7 @@ from cdxmill.options.queries import MATCH_TYPES
 
 _LINES = ("queries", "keys", "archives", "from_ts", "to")
 KEEP_OLD: Any = option(
-    "--keep-old SECONDS",
+    "--keep-old N",
     "Seconds for which shards that were replaced stay for readers that have opened the cluster before.",
     default=60,
     min=0,

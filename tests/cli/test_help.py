@@ -16,6 +16,7 @@ from tests.docs.cli_reference import commands, options
 COMMAND = Path(sys.executable).with_name("cdxmill")
 PATHS = {
     "CLUSTER",
+    "CLUSTER...",
     "SOURCE",
     "DEST",
     "FILE",

@@ -36,7 +36,12 @@ compressors = st.builds(
     st.integers(1, 9),
     st.integers(0, 3000),
 )
-manifests = st.builds(Manifest, entries, st.integers(1, 10_000), compressors, digests)
+changes = st.just((0, "")) | st.tuples(st.integers(1, 99), digests)
+manifests = st.builds(
+    lambda fields, change: Manifest(*fields, *change),
+    st.tuples(entries, st.integers(1, 10_000), compressors, digests),
+    changes,
+)
 points = st.lists(st.binary(min_size=1).filter(lambda point: b"\n" not in point), unique=True).map(sorted)
 
 
@@ -139,3 +144,17 @@ def test_invalid_values_are_refused_though_the_checksum_matches(
 def test_another_layout_of_the_same_json_is_refused(content: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="not written as cdxmill writes it"):
         parse_manifest(json.dumps(content).encode())
+
+
+def test_shards_have_names_of_changes_that_were_made() -> None:
+    row = ShardEntry(shard_name(0, 2), 9, 1, 1, hashlib.sha256(b"").hexdigest())
+    manifest = make_manifest([row], [], Compressor("zlib", 9), 3)._replace(change=2, origin=row.sha256)
+    assert parse_manifest(format_manifest(manifest)) == manifest
+    for wrong in (
+        manifest._replace(change=1),
+        manifest._replace(origin="x"),
+        manifest._replace(shards=(row._replace(name="cdx-00001-2.gz"),)),
+        manifest._replace(shards=(row._replace(name="cdx-00000-02.gz"),)),
+    ):
+        with pytest.raises(ValueError, match=r"change or origin|entry 1"):
+            parse_manifest(format_manifest(wrong))
