@@ -153,17 +153,20 @@ def settle(place: Location) -> None:
     staged = place / CHANGE
     try:
         ready = json.loads((staged / _READY).read_bytes())
+        names, stale = list(map(str, ready["files"])), list(map(str, ready["stale"]))
     except AbsentError:
         _take_back(place)
         return
+    except (ValueError, TypeError, KeyError):
+        raise _foreign(staged) from None
     found = staged.entries()
-    for name in ready["files"]:
+    for name in names:
         check_held(60)
         if name == MANIFEST:
             _write(place / name, (staged / name).read_bytes())
         elif name in found:
             (staged / name).move(place / name)
-    ask_all(Location.remove, [place / name for name in ready["stale"]])
+    ask_all(Location.remove, [place / name for name in stale])
     (staged / _READY).remove()
     _delete(staged)
 
@@ -175,6 +178,10 @@ def _delete(staged: Location) -> None:
     staged.remove_tree()
 
 
+def _foreign(staged: Location) -> StoppedError:
+    return StoppedError(f"{staged}: is not of cdxmill, or corrupt; move it away")
+
+
 def _take_back(place: Location) -> None:
     staged = place / CHANGE
     try:
@@ -182,7 +189,7 @@ def _take_back(place: Location) -> None:
     except AbsentError:
         return
     except (ValueError, TypeError, KeyError):
-        raise StoppedError(f"{staged}: is not of cdxmill, or corrupt; move it away") from None
+        raise _foreign(staged) from None
     listed = {shard.name for shard in read_manifest(place / MANIFEST).shards}
     made = [name for name in place.entries() if _change_of(name) == number]
     lost = [name for name in made if name not in listed and name not in map(part_of, listed)]

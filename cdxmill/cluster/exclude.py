@@ -6,6 +6,7 @@ Each line is a URL or a pattern, as `lookup` takes it. Empty lines, and lines th
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from cdxmill.errors import AbsentError, InputError, UsageError
 from cdxmill.formats.lines.lookup_query import EVERYTHING, TimeRange, key_range, narrowed
@@ -32,6 +33,8 @@ def ranges_of(queries: Iterable[str], match_type: str | None, times: TimeRange) 
 def read_excluded(directory: Location) -> list[LineRange]:
     """The key ranges of the exclusion list in the directory of a cluster; none without it. Raises InputError for an invalid line."""
     path = directory / EXCLUDED
+    if not directory.is_remote and not Path(directory.local).is_dir():
+        return []
     try:
         text = path.read_bytes()
     except AbsentError:

@@ -63,7 +63,13 @@ def test_a_grouped_archive_has_no_index_and_no_table_of_an_earlier_run(
     done = run_cdxmill(*call, "--group", "--replace", cwd=directory)
     assert done.returncode == 0, done.stderr
     names = {path.name for path in (directory / "out").iterdir() if path.name[0] != "."}
-    assert names == {"one.warc.zst", "two.warc.zst", theirs.name}
+    assert names == {
+        "one.warc.zst",
+        "two.warc.zst",
+        theirs.name,
+        "one.warc.zst.proof.json",
+        "two.warc.zst.proof.json",
+    }
     for name in ("one.warc.zst.cdx.gz", "one.warc.zst.offsets.gz", "two.warc.zst.cdx.gz"):
         assert f"out/{name}: note: removed, because".encode() in done.stderr
     assert gzip.decompress(theirs.read_bytes()) == b"precious"

@@ -173,7 +173,7 @@ def test_the_same_command_gives_the_bytes_of_the_local_engine(
     built = jobs.get(CLUSTER, tmp_path)
     assert sorted(built) == sorted(hard.expected)
     assert [name for name, data in built.items() if data != hard.expected[name]] == []
-    assert [url for url in jobs.listed(f"{HDFS}/clusters") if "/.hard." in url or "/.run-" in url] == []
+    assert [url for url in jobs.listed(f"{HDFS}/clusters") if "/.hard." in url or "/hard/.run-" in url] == []
 
 
 def test_the_parts_are_in_the_output_directory_too(

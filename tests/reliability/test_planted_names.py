@@ -17,6 +17,7 @@ import pytest
 
 from bench.warc_corpus import WarcRecipe, make_records
 from cdxmill.cli.main import COMMANDS, main
+from cdxmill.cluster import change
 from cdxmill.storage.local import OWN_TEMPORARY
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -49,6 +50,10 @@ CALLS = {
     "zipnum": "zipnum -s 2 -o w/o 0.cdxj",
     "zipnum, another": "zipnum -s 2 --replace -o w/c 0.cdxj",
     "build": "build -s 2 -o w/o 0.warc.gz bad.warc.gz",
+    "add": "add --keep-old 0 w/c 1.warc.gz",
+    "remove": "remove --keep-old 0 --from 1990 w/c",
+    "compact": "compact --keep-old 0 w/changed",
+    "merge": "merge -s 1 -o w/o c w/other",
     "publish": "publish c w/o",
     "publish, here": "publish w/c w/c --title x",
     "publish, another": "publish --replace c w/other",
@@ -120,6 +125,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
     members = list(make_records(WarcRecipe(1, 12, 2000), "0.warc.gz"))
     (start / "0.warc.gz").write_bytes(b"".join(members))
     (start / "bad.warc.gz").write_bytes(b"".join(members[:3])[:-20])
+    (start / "1.warc.gz").write_bytes(b"".join(make_records(WarcRecipe(2, 3, 500), "1.warc.gz")))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(start)
         for call in (
@@ -129,6 +135,8 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "zipnum -s 1 -o c 0.cdxj",
             "zipnum -s 1 -o w/c 0.cdxj",
             "zipnum -s 2 -o w/other 0.cdxj",
+            "zipnum -s 1 -o w/changed 0.cdxj",
+            "add --keep-old 0 w/changed 1.warc.gz",
         ):
             assert run(call) == 0
     return start
@@ -154,6 +162,7 @@ def test_nothing_behind_a_planted_name_is_changed(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)
+    monkeypatch.setattr(change, "LOCATIONS_FIRST", 0.0)
     shutil.copytree(start, tmp_path / "watched")
     monkeypatch.chdir(tmp_path / "watched")
     names = names_of(CALLS[name], watch)

@@ -9,7 +9,7 @@ import pytest
 from bench.sequences.__main__ import run
 from bench.sequences.commands import KINDS
 
-SEQUENCES = 400
+SEQUENCES = 250
 
 
 @pytest.mark.parametrize("first", [1, 1 + SEQUENCES])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from cdxmill.commands.clusters import zipnum
+from cdxmill.commands.clusters import sorting, zipnum
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
@@ -119,10 +119,10 @@ class Stop(Exception):
 class Counted:
     """Counts the calls of a function; the one that `stop` numbers fails."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-        self._function: Callable[..., Any] = getattr(zipnum, name)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str, home: Any = zipnum) -> None:
+        self._function: Callable[..., Any] = getattr(home, name)
         self.calls, self.stop = 0, -1
-        monkeypatch.setattr(zipnum, name, self._call)
+        monkeypatch.setattr(home, name, self._call)
 
     def _call(self, *args: Any) -> Any:
         if self.calls == self.stop:
@@ -134,7 +134,7 @@ class Counted:
 @pytest.fixture
 def sorts(monkeypatch: pytest.MonkeyPatch) -> Counted:
     monkeypatch.setattr(sampling, "_LEAST", 1)
-    return Counted(monkeypatch, "sort_group")
+    return Counted(monkeypatch, "sort_group", sorting)
 
 
 @pytest.fixture

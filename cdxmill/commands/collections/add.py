@@ -33,6 +33,7 @@ from cdxmill.search.lookup import open_searched
 from cdxmill.stages.lines.cdx_text import fields_of
 from cdxmill.stages.zipnum.change_shard import ChangeRule
 from cdxmill.storage.location import Location, ask_all, locate
+from cdxmill.storage.own import own_directory
 from cdxmill.tasks.sorting import SortResult
 
 
@@ -91,6 +92,8 @@ def _index(change: Change, names: Mapping[Input, str], asked: Adding, failures: 
     if not names:
         return []
     directory = change.place / CDX_DIRECTORY
+    if not directory.is_remote:
+        own_directory(Path(directory.local))
     index_to_directory(names, directory, index_options(asked, Rule.RENEW), failures)
     there = directory.entries()
     return [_path(change, name) for name in names.values() if name in there]
