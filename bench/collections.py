@@ -36,7 +36,7 @@ from bench.measure import Cost, measure
 
 FILES, SHARDS = 40, 8
 NEAR, SPREAD = 1000, 100
-"""One line of so many is added near each other, or evenly over all keys."""
+"""One line in this many is added: all near each other, or evenly over all keys."""
 DEMANDS = {
     "add near": ("CPU", "rebuild", 1 / 30),
     "remove near": ("CPU", "rebuild", 1 / 30),

@@ -21,7 +21,7 @@ from cdxmill.storage.location import locate
 
 _LINES = 3000
 _DOMAIN = 5
-"""One of so many blocks is of one domain."""
+"""One block in this many is of one domain."""
 
 
 def _key(shard: int, block: int, shards: int) -> bytes:

@@ -21,9 +21,9 @@ from cdxmill.stages.records.check_digests import SeenDigests
 from cdxmill.stages.records.compare_contents import OtherRecords, RecordSum, differences, parts_of
 from cdxmill.stages.records.describe import is_description
 from cdxmill.stages.records.read_contents import Content, read_contents, without_notes
-from cdxmill.stages.window import CHUNK, LOCAL_CHUNK
+from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, SummedReads
 from cdxmill.stages.zipnum.check_index import MOST_FAULTS
-from cdxmill.storage.reading import SummedReads, open_unchanged
+from cdxmill.storage.reading import open_unchanged
 from cdxmill.storage.scratch import Scratch
 
 _AGAIN = "write it again with cdxmill recompress --replace"

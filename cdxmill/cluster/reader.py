@@ -128,6 +128,9 @@ class ClusterReader:
         if self.is_remote and time.monotonic() - self._checked <= UNCHECKED:
             return False
         self._checked = time.monotonic()
+        return self._has_other_index()
+
+    def _has_other_index(self) -> bool:
         return self._state is not None and self._index_file.status() != self._state
 
     def check_unchanged(self) -> None:
@@ -135,7 +138,7 @@ class ClusterReader:
 
         The shards of one that was only changed (cluster/change) have names of their own.
         """
-        if self._state is not None and self._index_file.status() != self._state and not self._is_changed():
+        if self._has_other_index() and not self._is_changed():
             raise Replaced(self.cluster, "it was replaced while it was read", "run it again")
 
     def _is_changed(self) -> bool:
@@ -182,7 +185,7 @@ class ClusterReader:
         staged = _parsed(staged_manifest(self._directory))
         if staged is not None and found == staged.blocks:  # cluster.json follows in a moment
             self._manifest = staged
-        elif self._state is not None and self._index_file.status() != self._state:
+        elif self._has_other_index():
             raise Replaced(self.cluster, "it was replaced while it was read", "run it again")
         elif (now := manifest_beside(self._directory)) is not None and found == now.blocks:
             self._manifest = now

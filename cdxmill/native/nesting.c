@@ -180,33 +180,30 @@ static void take_starts(Elements *elements)
 
 enum { PIECE = 255 }; /* so many fit in a byte, which lets the compiler count 16 at once */
 
-/* Bytes in front of an attribute: there are not more attributes than these. */
-static size_t count_separators(cdx_text html)
+/* Counts bytes. It is inlined for each kind, so that the compiler knows the test. */
+static inline size_t count_bytes(cdx_text html, int (*is_kind)(cdx_byte))
 {
     size_t count = 0;
     for (const cdx_byte *at = html.at; at < html.end;) {
         size_t size = html.end - at > PIECE ? PIECE : (size_t)(html.end - at);
         cdx_byte some = 0;
         for (size_t i = 0; i < size; i++)
-            some += (at[i] == ' ') | ((cdx_byte)(at[i] - '\t') < 5) | (at[i] == '/') | (at[i] == '"') | (at[i] == '\'');
+            some += (cdx_byte)is_kind(at[i]);
         count += some;
         at += size;
     }
     return count;
 }
 
-static size_t count_tags(cdx_text html)
+/* Bytes in front of an attribute: there are not more attributes than these. */
+static inline int is_separator(cdx_byte byte)
 {
-    size_t count = 0;
-    for (const cdx_byte *at = html.at; at < html.end;) {
-        size_t size = html.end - at > PIECE ? PIECE : (size_t)(html.end - at);
-        cdx_byte some = 0;
-        for (size_t i = 0; i < size; i++)
-            some += at[i] == '<';
-        count += some;
-        at += size;
-    }
-    return count;
+    return (byte == ' ') | ((cdx_byte)(byte - '\t') < 5) | (byte == '/') | (byte == '"') | (byte == '\'');
+}
+
+static inline int is_tag_start(cdx_byte byte)
+{
+    return byte == '<';
 }
 
 int cdx_parsed_size(cdx_text html, size_t *size)
@@ -214,8 +211,8 @@ int cdx_parsed_size(cdx_text html, size_t *size)
     *size = cdx_size(html);
     if (*size < 2 * CDX_MOST_ATTRIBUTES)
         return 0;
-    int has_many = count_tags(html) > CDX_FEW_TAGS;
-    if (!has_many && count_separators(html) <= CDX_MOST_ATTRIBUTES)
+    int has_many = count_bytes(html, is_tag_start) > CDX_FEW_TAGS;
+    if (!has_many && count_bytes(html, is_separator) <= CDX_MOST_ATTRIBUTES)
         return 0;
     Elements elements = {.end = html.end};
     int result = cdx_find_tags(html, has_many ? take_tag : take_attributes, &elements);

@@ -234,3 +234,34 @@ class WindowFile(io.RawIOBase):
         data = self._window.get(self._pos, min(size, left) if size >= 0 else left)
         self._pos += len(data)
         return data
+
+
+_PIECE = 4 << 20
+"""Bytes per read of the rest of a file."""
+
+
+class SummedReads:
+    """Reads of a file from which the SHA-256 of the whole file comes, mostly without reading any byte twice."""
+
+    def __init__(self, read_at: ReadAt) -> None:
+        import hashlib
+
+        self._read_at, self._sum, self.size = read_at, hashlib.sha256(), 0
+
+    def __call__(self, offset: int, size: int) -> bytes:
+        """Read, and add what follows the bytes that were added before."""
+        data = self._read_at(offset, size)
+        if offset <= self.size < offset + len(data):
+            self._sum.update(memoryview(data)[self.size - offset :])
+            self.size = offset + len(data)
+        return data
+
+    def sha256(self) -> str:
+        """The SHA-256 of the file, of which the rest is read now. `size` is then its size."""
+        while self(self.size, _PIECE):
+            pass
+        return self.sha256_so_far()
+
+    def sha256_so_far(self) -> str:
+        """The SHA-256 of the first `size` bytes."""
+        return self._sum.hexdigest()

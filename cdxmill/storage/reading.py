@@ -14,9 +14,6 @@ from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import open_ranges
 from cdxmill.storage.location import Location, PathOrUrl, locate, pieces
 
-_PIECE = 4 << 20
-"""Bytes per read of the rest of a file."""
-
 
 def look(place: Location, size: int) -> tuple[Entry | None, bytes]:
     """The entry of a file, and its first `size` bytes; b"" if it cannot be read.
@@ -56,29 +53,6 @@ def sha256_of(place: Location) -> str:
         for piece in pieces(read_at):
             digest.update(piece)
     return digest.hexdigest()
-
-
-class SummedReads:
-    """Reads of a file from which the SHA-256 of the whole file comes, mostly without reading any byte twice."""
-
-    def __init__(self, read_at: Callable[[int, int], bytes]) -> None:
-        import hashlib
-
-        self._read_at, self._sum, self.size = read_at, hashlib.sha256(), 0
-
-    def __call__(self, offset: int, size: int) -> bytes:
-        """Read, and add what follows the bytes that were added before."""
-        data = self._read_at(offset, size)
-        if offset <= self.size < offset + len(data):
-            self._sum.update(memoryview(data)[self.size - offset :])
-            self.size = offset + len(data)
-        return data
-
-    def sha256(self) -> str:
-        """The SHA-256 of the file, of which the rest is read now. `size` is then its size."""
-        while self(self.size, _PIECE):
-            pass
-        return self._sum.hexdigest()
 
 
 def written(file: IO[bytes]) -> str | None:

@@ -19,8 +19,8 @@ from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import BlockRef, key_of, parse_index_line
 from cdxmill.stages.lines.drop_lines import Drop, LineRange, joined_ranges
 from cdxmill.stages.lines.line_lists import cut_blocks
+from cdxmill.stages.lines.merge_lines import SortedLists
 from cdxmill.stages.zipnum.change_shard import (
-    AddedLines,
     ChangedShard,
     ChangeRule,
     ShardChange,
@@ -105,7 +105,7 @@ def changed(old: Shard, asked: Asked, name: str) -> tuple[ChangedShard, Shard, l
     change = ShardChange(
         old.blocks(),
         old.lines_of,
-        AddedLines(lists),
+        SortedLists(lists),
         Drop(asked.ranges, asked.is_meant),
         asked.rule,
         gone.extend,
@@ -159,7 +159,7 @@ def read_ranges(old: Shard, added: Sequence[bytes]) -> list[BlockRef]:
         read.append(block)
         return old.lines_of(block)
 
-    change = ShardChange(old.blocks(), lines_of, AddedLines([[*added]]), Drop(()), ChangeRule(2), print)
+    change = ShardChange(old.blocks(), lines_of, SortedLists([[*added]]), Drop(()), ChangeRule(2), print)
     write_changed(change, old.entry, "x", ShardIO(old.read, io.BytesIO(), io.BytesIO()), COMPRESSOR)
     return read
 

@@ -315,8 +315,13 @@ def check_inputs(inventory: Inventory, options: ZipnumOptions) -> None:
         raise UsageError(
             f"--convert takes CDX lines with {FIELDS} fields, but {first.path} is {name_of(first.fields)}"
         )
+    check_installed(options.compressor)
+
+
+def check_installed(compressor: Compressor) -> None:
+    """Raise UsageError if this machine lacks the library of a compressor."""
     try:
-        options.compressor.version()
+        compressor.version()
     except ValueError as error:
         raise UsageError(str(error)) from None
 

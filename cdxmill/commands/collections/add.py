@@ -21,7 +21,7 @@ from cdxmill.commands.per_archive.index import index_options, index_to_directory
 from cdxmill.formats.clusters.zipnum import ARCHIVES, MANIFEST, format_path_index, parse_path_index
 from cdxmill.formats.own_records import FAILURES, OUTPUTS
 from cdxmill.inputs.archives import find_archives
-from cdxmill.inputs.cdx_files import CdxSource, check_formats, find_cdx_files, take_inventory
+from cdxmill.inputs.cdx_files import CdxSource, Inventory, check_formats, find_cdx_files, take_inventory
 from cdxmill.inputs.named import Input
 from cdxmill.options.collections import Adding
 from cdxmill.options.option import path_list
@@ -30,6 +30,7 @@ from cdxmill.outputs.names import identity, unique_names
 from cdxmill.running.failures import Failures
 from cdxmill.running.resume import WorkDirectory
 from cdxmill.search.lookup import open_searched
+from cdxmill.search.query import OpenCluster
 from cdxmill.stages.lines.cdx_text import fields_of
 from cdxmill.stages.zipnum.change_shard import ChangeRule
 from cdxmill.storage.location import Location, ask_all, locate
@@ -53,7 +54,8 @@ def add(asked: Adding, failures: Failures) -> ChangeSummary:
         paths += _index(change, names, asked, failures)
         indexed = {archive: name for archive, name in names.items() if _path(change, name) in paths}
         places = {archive.filename: identity(archive.location) for archive in indexed}
-        found = _sorted(change, paths, places, scratch, asked, failures)
+        listed = _listed(change)
+        found = _sorted(change, paths, places, listed, scratch, asked, failures)
         refused = [name for archive, name in indexed.items() if archive.filename not in places]
         ask_all(Location.remove, [change.place / CDX_DIRECTORY / name for name in refused])
         wanted = ChangeWanted(
@@ -63,7 +65,7 @@ def add(asked: Adding, failures: Failures) -> ChangeSummary:
             quiet=asked.quiet,
         )
         done = change_shards(change, wanted, scratch)
-        files = _files(change, places)
+        files = _files(listed, places)
         if done.shards != list(change.manifest.shards) or files:
             own = (
                 [f"{CDX_DIRECTORY}/{name}" for name in (*names.values(), OUTPUTS, FAILURES)] if names else []
@@ -107,14 +109,16 @@ def _sorted(
     change: Change,
     paths: Sequence[str],
     places: dict[str, str],
+    listed: Mapping[str, list[str]],
     scratch: Path,
     asked: Adding,
     failures: Failures,
 ) -> SortResult:
     """The lines of the files that are to be added, as sorted runs."""
-    inventory = take_inventory(paths, formats=True)
-    _check_format(change, inventory.sources)
-    chosen = _chosen(change, inventory.sources, places, asked.again, failures)
+    sources = take_inventory(paths, formats=True).sources
+    with open_searched(change.place) as cluster:
+        _check_format(change, cluster, sources)
+        chosen = _chosen(cluster, sources, places, listed, asked.again, failures)
     if not chosen:
         return SortResult([], [], [])
     points = tuple(change.points)
@@ -126,24 +130,24 @@ def _sorted(
         excluded=tuple(read_excluded(change.place)),
     )
     work = WorkDirectory(scratch, "add")
-    return sort_files(take_inventory([one.path for one in chosen]), work, options, failures)
+    return sort_files(Inventory(chosen), work, options, failures)
 
 
-def _check_format(change: Change, sources: Iterable[CdxSource]) -> None:
+def _check_format(change: Change, cluster: OpenCluster, sources: Iterable[CdxSource]) -> None:
     """Raise UsageError if the lines have another format than those of the cluster."""
-    with open_searched(change.place) as cluster:
-        block = next(cluster.reader.index.blocks(b""), None)
-        if block is None:
-            return
-        line = cluster.blocks.text_of(block, b"").between(b"", block.key + b"!")[0][0]
+    block = next(cluster.reader.index.blocks(b""), None)
+    if block is None:
+        return
+    line = cluster.blocks.text_of(block, b"").between(b"", block.key + b"!")[0][0]
     own = CdxSource(change.place, 0, 0, fields_of(line))
     check_formats([own, *sources])
 
 
 def _chosen(
-    change: Change,
+    cluster: OpenCluster,
     sources: Sequence[CdxSource],
     places: dict[str, str],
+    listed: Mapping[str, list[str]],
     again: bool,
     failures: Failures,
 ) -> list[CdxSource]:
@@ -151,32 +155,28 @@ def _chosen(
 
     The others are reported, and their `places` deleted: else archives.tsv would say that they are in the cluster.
     """
-    listed = _listed(change)
     chosen = []
-    with open_searched(change.place) as cluster:
-        for source in sources:
-            found = find_known(source, cluster)
-            copies = [one for one in found if one.known is Known.OTHER_NAME]
-            if copies and not again and len(copies) == len(found):
-                reason = f"has the records of {copies[0].other}, which is in the cluster, so it was not added"
-                failures.add(copies[0].name, None, reason, "use --again to add it under this name, too")
-                for one in found:
-                    places.pop(one.name, None)
-                continue
-            other = next((one.name for one in found if _is_other(one.name, one.known, places, listed)), None)
-            if other is not None:
-                reason = (
-                    f"the cluster has another archive of this name, {listed[other][0]}, so it was not added"
-                )
-                failures.add(places.pop(other), None, reason, "use --dir-root to give it another name")
-                continue
+    for source in sources:
+        found = find_known(source, cluster)
+        copies = [one for one in found if one.known is Known.OTHER_NAME]
+        if copies and not again and len(copies) == len(found):
+            reason = f"has the records of {copies[0].other}, which is in the cluster, so it was not added"
+            failures.add(copies[0].name, None, reason, "use --again to add it under this name, too")
             for one in found:
-                if one.known is Known.SOME:
-                    failures.note(
-                        f"{one.name}: note: the cluster has lines of an earlier state of it, which stay; cdxmill remove"
-                        " --archives removes them"
-                    )
-            chosen.append(source)
+                places.pop(one.name, None)
+            continue
+        other = next((one.name for one in found if _is_other(one.name, one.known, places, listed)), None)
+        if other is not None:
+            reason = f"the cluster has another archive of this name, {listed[other][0]}, so it was not added"
+            failures.add(places.pop(other), None, reason, "use --dir-root to give it another name")
+            continue
+        for one in found:
+            if one.known is Known.SOME:
+                failures.note(
+                    f"{one.name}: note: the cluster has lines of an earlier state of it, which stay; cdxmill remove"
+                    " --archives removes them"
+                )
+        chosen.append(source)
     return chosen
 
 
@@ -193,9 +193,8 @@ def _listed(change: Change) -> dict[str, list[str]]:
     return dict(parse_path_index((change.place / ARCHIVES).read_bytes()))
 
 
-def _files(change: Change, places: Mapping[str, str]) -> dict[str, bytes]:
+def _files(listed: Mapping[str, list[str]], places: Mapping[str, str]) -> dict[str, bytes]:
     """archives.tsv with the new archives, if there are any."""
-    listed = _listed(change)
     new = [(name, place) for name, place in places.items() if place not in listed.get(name, [])]
     if not new:
         return {}

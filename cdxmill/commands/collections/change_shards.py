@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from cdxmill.cluster.change import Change
 from cdxmill.cluster.reader import damage_as_input_error
+from cdxmill.commands.clusters.zipnum import check_installed
 from cdxmill.commands.collections.removal import Removal, ShardRemoval
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import BEYOND, BlockRef, parse_index_line, part_of, shard_name
@@ -19,12 +20,11 @@ from cdxmill.running.processes import counted, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.stages.lines.drop_lines import Drop
 from cdxmill.stages.lines.line_lists import text_of
-from cdxmill.stages.lines.merge_lines import merge_slices
+from cdxmill.stages.lines.merge_lines import SortedLists, merge_slices
 from cdxmill.stages.lines.sort_lines import Run, Slice, cut_runs
 from cdxmill.stages.zipnum.block_pieces import BlockPieces, ReadShard, Tables
 from cdxmill.stages.zipnum.block_text import BlockText
 from cdxmill.stages.zipnum.change_shard import (
-    AddedLines,
     ChangedShard,
     ChangeRule,
     Changes,
@@ -82,10 +82,7 @@ def compressor_of(change: Change) -> Compressor:
     """The compressor that the blocks of the cluster have. Raises UsageError if this machine has not it."""
     used = change.manifest.compressor
     compressor = Compressor(used.library, used.level, used.section_lines)
-    try:
-        compressor.version()
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    check_installed(compressor)
     return compressor
 
 
@@ -160,7 +157,7 @@ def _change_shard(task: ChangeTask) -> _Result:
         read = counted(read_at)
         blocks = blocks_of(place, task.entry.name)
         drop = Drop(()) if task.removal is None else task.removal.drop(scratch)
-        added = AddedLines(merge_slices(task.added, scratch.reader) if task.added else ())
+        added = SortedLists(merge_slices(task.added, scratch.reader) if task.added else ())
         change = ShardChange(blocks, lambda block: lines_of(block, read), added, drop, task.rule, gone.add)
         with damage_as_input_error(str(place)):
             changed = _written(task, change, read) if task.writes else _looked_at(change)

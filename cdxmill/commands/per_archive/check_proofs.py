@@ -11,8 +11,8 @@ from cdxmill.outputs.proofs import proof_beside, read_proof
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import counted, run_tasks
 from cdxmill.running.progress import Progress
+from cdxmill.stages.window import SummedReads
 from cdxmill.storage.location import Location, total_size
-from cdxmill.storage.reading import SummedReads
 
 _REPLACE = "use --update to keep it, --replace to write it again, or another output directory"
 

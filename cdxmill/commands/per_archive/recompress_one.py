@@ -42,10 +42,9 @@ from cdxmill.stages.records.pack_contents import (
     write_contents,
 )
 from cdxmill.stages.records.read_contents import Content, dictionary_in, read_contents, without_notes
-from cdxmill.stages.window import ReadAt
+from cdxmill.stages.window import ReadAt, SummedReads
 from cdxmill.storage.location import Location
 from cdxmill.storage.patience import stops
-from cdxmill.storage.reading import SummedReads
 from cdxmill.storage.scratch import Scratch
 from cdxmill.version import __version__
 

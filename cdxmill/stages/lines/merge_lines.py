@@ -10,7 +10,7 @@ Blocks are merged in one of two ways, with the same result: as lists in Python, 
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -40,21 +40,33 @@ _ROUND = 4096
 
 
 class SortedLists:
-    """Sorted lines that come in lists. `lines` is the list that is read, empty at the end. `first` is the first of them."""
+    """Sorted lines that come in lists, none of them empty. `lines` is the list that is read, empty at the end."""
 
-    def __init__(self, lists: Iterator[list[bytes]], first: list[bytes]) -> None:
-        self._lists = lists
+    def __init__(self, lists: Iterable[list[bytes]]) -> None:
+        self._lists = iter(lists)
         self._pos = 0
-        self.lines = first
+        self.lines = next(self._lists, [])
 
     def take(self, bound: bytes, into: list[bytes]) -> bool:
         """Move the lines up to `bound` to `into`. False if the source is empty then."""
-        stop = bisect_right(self.lines, bound, self._pos)
-        into += self.lines[self._pos : stop]
+        into += self._taken(bisect_right(self.lines, bound, self._pos))
+        return bool(self.lines)
+
+    def take_below(self, high: bytes | None) -> list[bytes]:
+        """Remove and return some of the next lines that are < `high` (None: no bound); none only if the next one is not."""
+        stop = len(self.lines) if high is None else bisect_left(self.lines, high, self._pos)
+        return self._taken(stop)
+
+    def _taken(self, stop: int) -> list[bytes]:
+        lines = self.lines[self._pos : stop]
         self._pos = stop
         if stop == len(self.lines):
             self.lines, self._pos = next(self._lists, []), 0
-        return bool(self.lines)
+        return lines
+
+    def next(self) -> bytes | None:
+        """The next line; None at the end."""
+        return self.lines[self._pos] if self.lines else None
 
     def ahead(self, step: int) -> bytes:
         """The line `step` lines ahead, or the last line of the list."""
@@ -85,7 +97,7 @@ def _in_order(lists: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
 
 
 def _merged(sources: Iterable[Iterator[list[bytes]]]) -> Iterator[list[bytes]]:
-    active = [SortedLists(lists, first) for lists in sources if (first := next(lists, []))]
+    active = [source for source in map(SortedLists, sources) if source.lines]
     step = _ROUND // max(len(active), 1) + 1
     while len(active) > 1:
         bound = min([source.ahead(step) for source in active])
@@ -136,7 +148,7 @@ def compare_lines(lists: Iterator[list[bytes]], wanted: Iterator[list[bytes]]) -
     Difference(missing=1, first_missing=b'c', extra=1, first_extra=b'b')
     """
     found = Difference()
-    ours, theirs = SortedLists(lists, next(lists, [])), SortedLists(wanted, next(wanted, []))
+    ours, theirs = SortedLists(lists), SortedLists(wanted)
     while ours.lines and theirs.lines:
         bound = min(ours.lines[-1], theirs.lines[-1])
         found += _difference(_taken(ours, bound), _taken(theirs, bound))

@@ -11,8 +11,8 @@ add that has the key of a block, the first line of this block decides.
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, NamedTuple
 
 from cdxmill.formats.clusters.compressor import Compressor
@@ -20,7 +20,8 @@ from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import BlockRef, format_part_line, key_of
 from cdxmill.stages.lines.drop_lines import Drop
 from cdxmill.stages.lines.line_lists import distinct, text_of
-from cdxmill.stages.zipnum.block_pieces import JOINED
+from cdxmill.stages.lines.merge_lines import SortedLists
+from cdxmill.stages.zipnum.find_lines import joined
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 
 LinesOf = Callable[[BlockRef], list[bytes]]
@@ -50,33 +51,6 @@ class Changes(NamedTuple):
         return Changes(*map(int.__add__, self, other))
 
 
-class AddedLines:
-    """Sorted lines to add, in lists, taken from the front."""
-
-    def __init__(self, lists: Iterable[list[bytes]]) -> None:
-        self._lists = iter(lists)
-        self._lines: list[bytes] = []
-        self._pos = 0
-
-    def next(self) -> bytes | None:
-        """The next line; None at the end."""
-        while self._pos == len(self._lines):
-            found = next(self._lists, None)
-            if found is None:
-                return None
-            self._lines, self._pos = found, 0
-        return self._lines[self._pos]
-
-    def take(self, high: bytes | None) -> list[bytes]:
-        """Some of the next lines that are < `high` (None: no bound), as many as are at hand; none if the next one is not."""
-        if self.next() is None:
-            return []
-        end = len(self._lines) if high is None else bisect_left(self._lines, high, self._pos)
-        taken = self._lines[self._pos : end]
-        self._pos = end
-        return taken
-
-
 class ShardChange:
     """The change of one shard. Iterate over it once: a `BlockRef` is copied, a list is the lines of a new block.
 
@@ -88,7 +62,7 @@ class ShardChange:
         self,
         blocks: Sequence[BlockRef],
         lines_of: LinesOf,
-        added: AddedLines,
+        added: SortedLists,
         drop: Drop,
         rule: ChangeRule,
         gone: Callable[[list[bytes]], object],
@@ -103,20 +77,20 @@ class ShardChange:
         """The blocks of the changed shard, in order."""
         for number, block in enumerate(self._blocks):
             yield from self._changed(number, block)
-        while not self._blocks and (lines := self._added.take(None)):
+        while not self._blocks and (lines := self._added.take_below(None)):
             yield from self._hold(lines, [])
         yield from self._cut(is_end=True)
 
     def _changed(self, number: int, block: BlockRef) -> Iterator[BlockRef | list[bytes]]:
         """Merge one block with the lines to add in its range. Without a change it is copied."""
-        new = self._added.take(self._bound(number))
+        new = self._added.take_below(self._bound(number))
         old = self._kept_of(number)
         if old is None and not new and not self.rule.recut:
             yield from self._copied(block)
             return
         old = self._lines(number) if old is None else old
         is_whole = len(old) == len(self._lines(number))
-        while more := self._added.take(self._bound(number)) if new else []:
+        while more := self._added.take_below(self._bound(number)) if new else []:
             start = bisect_right(old, new[-1])  # many lines are merged in parts
             is_whole = False
             yield from self._hold(new, old[:start])
@@ -235,17 +209,13 @@ class _Writer:
         self._copies: list[BlockRef] = []
         self.offset = self.blocks = self._listed = 0
         self.digest = hashlib.sha256()
-        self.is_changed = False
 
     def copy(self, block: BlockRef) -> None:
-        """Copy a block, later if nothing is changed yet."""
-        if self.is_changed and not _is_next(self._copies, block):
-            self.flush()
+        """Copy a block, later."""
         self._copies.append(block)
 
     def write(self, key: bytes, data: bytes) -> None:
         """Write a new block."""
-        self.is_changed = True
         self.flush()
         self._list(key, len(data))
         self.put(data)
@@ -253,16 +223,7 @@ class _Writer:
     def flush(self) -> None:
         """Write the blocks that are copied."""
         copies, self._copies = self._copies, []
-        run: list[BlockRef] = []
-        for block in copies:
-            if not _is_next(run, block):
-                self._copy(run)
-                run = []
-            run.append(block)
-        self._copy(run)
-
-    def _copy(self, run: list[BlockRef]) -> None:
-        if run:
+        for run in joined(copies):
             size = sum(block.length for block in run)
             data = self._files.read(run[0].offset, size)
             if len(data) < size:
@@ -283,10 +244,3 @@ class _Writer:
         self.digest.update(data)
         self.offset += len(data)
         self._listed = 0
-
-
-def _is_next(run: list[BlockRef], block: BlockRef) -> bool:
-    if not run:
-        return True
-    last = run[-1]
-    return last.offset + last.length == block.offset and block.offset + block.length - run[0].offset <= JOINED

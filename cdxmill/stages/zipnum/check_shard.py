@@ -6,7 +6,6 @@ Memory: one block.
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -18,7 +17,7 @@ from cdxmill.formats.clusters.sections import cut_sections
 from cdxmill.formats.clusters.zipnum import MAX_BLOCK, BlockRef, format_part_line, key_of
 from cdxmill.messages import count
 from cdxmill.stages.lines.line_lists import text_of
-from cdxmill.stages.window import MemberError, ReadAt, Window, inflate
+from cdxmill.stages.window import MemberError, ReadAt, SummedReads, Window, inflate
 from cdxmill.stages.zipnum.sectioned_block import SectionedBlock, read_sectioned
 
 _QUICK_MEMBER, _QUICK_AHEAD = 1 << 20, 64 << 20
@@ -84,14 +83,14 @@ def check_shard(
 
     `lengths` has the length of each block by its offset, as an index has them; they may be wrong.
     """
-    hashed = _Hashed(read_at)
+    summed = SummedReads(read_at)
     walk = _BlockWalk(name, rule)
-    for found in read_blocks(hashed.read_at, lengths):
+    for found in read_blocks(summed, lengths):
         if isinstance(found, Fault):
             walk.faults.append(found)
         else:
             walk.take(found)
-    return walk.report(hashed)
+    return walk.report(summed)
 
 
 def read_blocks(read_at: ReadAt, lengths: Mapping[int, int]) -> Iterator[CheckedBlock | Fault]:
@@ -136,22 +135,6 @@ def _block_at(window: Window, pos: int, length: int) -> SectionedBlock:
         if size > MAX_BLOCK:
             raise MemberError(f"it has more than {MAX_BLOCK >> 30} GiB, which readers refuse", pos)
     return SectionedBlock(b"".join(pieces), member.end, [0])
-
-
-class _Hashed:
-    """Reads of a file, and the SHA-256 and number of its bytes, each counted once and in order."""
-
-    def __init__(self, read_at: ReadAt) -> None:
-        self._read_at = read_at
-        self.digest = hashlib.sha256()
-        self.size = 0
-
-    def read_at(self, offset: int, size: int) -> bytes:
-        data = self._read_at(offset, size)
-        if offset <= self.size < offset + len(data):
-            self.digest.update(memoryview(data)[self.size - offset :])
-            self.size = offset + len(data)
-        return data
 
 
 class _BlockWalk:
@@ -210,7 +193,7 @@ class _BlockWalk:
     def _report(self, block: CheckedBlock, reason: str) -> None:
         self.faults.append(Fault(block.offset, f"block {block.number}: {reason}"))
 
-    def report(self, read: _Hashed) -> CheckedShard:
+    def report(self, read: SummedReads) -> CheckedShard:
         """The contents of all blocks taken."""
         last_lines = len(self._before.lines) if self._before is not None else 0
         if self._before is not None and self._wanted and last_lines > self._wanted:
@@ -220,7 +203,7 @@ class _BlockWalk:
             read.size,
             self._lines,
             len(self._part),
-            read.digest.hexdigest(),
+            read.sha256_so_far(),
             b"".join(self._part),
             self._block_lines,
             last_lines,
