@@ -46,10 +46,13 @@ def killed_in_mid_write(jobs: Jobs, is_running: Iterator[bool], partition: int) 
     """The first attempt at this shard, and how many bytes of it were written when it was killed."""
     for _ in is_running:
         for task in jobs.tasks("shard"):
+            if task.partition != partition:
+                continue
             shard = task.directory / f"cdx-{partition:05d}.gz"
-            if task.partition == partition and shard.exists() and (size := shard.stat().st_size):
-                os.kill(task.pid, signal.SIGKILL)
-                return task, size
+            for _ in is_running:  # to list all processes each time would take longer than the writing
+                if shard.exists() and (size := shard.stat().st_size):
+                    os.kill(task.pid, signal.SIGKILL)
+                    return task, size
         time.sleep(0.002)
     raise AssertionError("the job ended before that")
 
