@@ -6,7 +6,7 @@ from cdxmill.options.cdx_server import CdxServing
 
 
 def cdx_server(arguments: CdxServing) -> int:
-    """Answer CDX queries over HTTP, from each CLUSTER.
+    """Answer CDX queries to each CLUSTER over HTTP.
 
     Clients ask in the dialect that they know: pywb and Common Crawl (/NAME/cdx, /NAME-index, /collinfo.json), the Wayback
     CDX server (/cdx/search/cdx), OutbackCDX and OpenWayback (/NAME?url=, /NAME?q=), the availability API

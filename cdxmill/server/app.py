@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from cdxmill.server.answers import JSON, Response, RequestError
+from cdxmill.server.answers import JSON, RequestError, Response
 from cdxmill.server.collections import Collection
 from cdxmill.server.exchange import Exchange, Receive, Scope, Send, client_of, site_of
 from cdxmill.server.limits import ClientLimits

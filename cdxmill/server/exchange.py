@@ -16,7 +16,7 @@ from isal import isal_zlib
 
 from cdxmill.errors import CdxmillError, InputError, OutageError
 from cdxmill.messages import say
-from cdxmill.server.answers import Response, Headers, RequestError, text_error
+from cdxmill.server.answers import Headers, RequestError, Response, text_error
 from cdxmill.server.dialects.request import PlannedResponse, Request
 from cdxmill.server.log import AccessLog
 from cdxmill.server.metrics import Metrics

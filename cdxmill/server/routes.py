@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from cdxmill.server.answers import Response, RequestError, json_error, text_error
+from cdxmill.server.answers import RequestError, Response, json_error, text_error
 from cdxmill.server.collections import Collection
 from cdxmill.server.dialects import memento, outback, pywb, wayback, xml_query
 from cdxmill.server.dialects.request import PlannedResponse, Request

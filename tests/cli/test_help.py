@@ -26,7 +26,6 @@ PATHS = {
     "INPUT...",
     "CDX...",
     "CDX",
-    "CLUSTER...",
     "NEW...",
 }
 TEXTS = {

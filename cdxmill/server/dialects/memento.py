@@ -13,7 +13,7 @@ from itertools import chain
 
 from cdxmill.formats.lines.capture_fields import Fields, parse_fields
 from cdxmill.options.queries import Query
-from cdxmill.server.answers import TEXT, Response, RequestError, bad_request, json_answer, started
+from cdxmill.server.answers import TEXT, RequestError, Response, bad_request, json_answer, started
 from cdxmill.server.collections import Inquiry
 from cdxmill.server.dialects.request import PlannedResponse, Request
 from cdxmill.server.parameters import Parameters

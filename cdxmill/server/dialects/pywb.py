@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import chain
 
 from cdxmill.options.queries import MATCH_TYPES, PAGE_SIZE, Query
-from cdxmill.server.answers import Response, RequestError, bad_request, joined, json_answer, started
+from cdxmill.server.answers import RequestError, Response, bad_request, joined, json_answer, started
 from cdxmill.server.collections import Inquiry
 from cdxmill.server.dialects.request import PlannedResponse, Request
 from cdxmill.server.parameters import Parameters

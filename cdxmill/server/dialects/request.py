@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cdxmill.server.answers import Response
-from cdxmill.server.collections import Inquiry, Collection
+from cdxmill.server.collections import Collection, Inquiry
 from cdxmill.server.watch import Watch
 
 
