@@ -56,6 +56,7 @@ TEST = [
     *PARQUET,
     *SERVE,
     *SERVER,
+    "cdx_toolkit==0.9.39",
     *S3,
     *JOBS,
     *DOCS,

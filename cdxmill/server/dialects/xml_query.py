@@ -131,6 +131,8 @@ def _captures(asked: Inquiry, query: _Query) -> Iterator[str]:
         )
         wanted = None if is_closest else wanted
         values = {name: before.get(stored, "-") for name, stored in _ELEMENTS.items()}
+        if "length" not in before:
+            del values["compressedendoffset"]
         yield _elements(values | ({"closest": "true"} if is_closest else {}))
         before = fields
 
