@@ -13,10 +13,11 @@ from cdxmill.server.collections import Inquiry
 from cdxmill.server.dialects.request import PlannedResponse, Request
 from cdxmill.server.parameters import Parameters
 
-KNOWN = (
+_NAMES = (
     "url matchType from from_ts to filter limit sort reverse closest collapse collapseTime "
     "resolveRevisits fl fields output page pageSize showNumPages nosource allowFuzzy"
-).split()
+)
+KNOWN = tuple(_NAMES.split())
 _KINDS = {"cdxj": "text/x-cdxj", "json": "text/x-ndjson", "text": "text/plain", "csv": "text/csv"}
 _SORTS = ("default", "reverse", "closest")
 

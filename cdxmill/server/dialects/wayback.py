@@ -23,10 +23,11 @@ from cdxmill.server.dialects.values import fields_of, json_line, json_rows, patt
 from cdxmill.server.parameters import Parameters
 
 FIELDS = ("urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length")
-KNOWN = (
+_NAMES = (
     "url matchType from to filter limit offset sort closest collapse collapseTime fl output "
     "page pageSize showNumPages showResumeKey resumeKey resolveRevisits fastLatest gzip"
-).split()
+)
+KNOWN = tuple(_NAMES.split())
 _SORTS = ("regular", "default", "reverse", "closest")
 _MOST_LAST = 100_000
 """Lines that are held in memory for a negative limit."""
