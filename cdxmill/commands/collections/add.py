@@ -38,14 +38,14 @@ from cdxmill.storage.own import own_directory
 from cdxmill.tasks.sorting import SortResult
 
 
-def add(asked: Adding, failures: Failures) -> ChangeSummary:
+def add(asked: Adding, failures: Failures, given: Sequence[Input] | None = None) -> ChangeSummary:
     """Add the lines of archives, or with `cdx` of CDX files, to a cluster. What it has already is not added again.
 
-    Raises UsageError for invalid arguments, if there are no inputs, or if lines have another format than those of the
+    `given` are the archives if they were searched before. Raises UsageError for invalid arguments, if there are no inputs, or if lines have another format than those of the
     cluster; InputError if the cluster is corrupt where it would change, StoppedError if it cannot be written.
     """
     paths = _cdx_files(path_list(asked.inputs), failures) if asked.cdx else []
-    archives = [] if asked.cdx else find_archives(asked, failures)
+    archives = [] if asked.cdx else given or find_archives(asked, failures)
     adopt(os.fspath(asked.cluster), failures, asked.processes, asked.quiet)
     with open_change(os.fspath(asked.cluster), failures.note) as change, work_directory(change) as scratch:
         delete_kept(change.place, asked.keep_old)
