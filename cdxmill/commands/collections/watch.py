@@ -34,7 +34,7 @@ from cdxmill.storage.location import Location, locate
 _LEAST_PAUSE = 0.2
 """Seconds between two looks at a directory, at least."""
 _SHARE = 10
-"""A look may take one of so many seconds: a directory with many files is looked at less often."""
+"""At most a tenth of the time is for looks: a directory with many files is looked at less often."""
 _RETRY = 60.0
 """Seconds until the next try if the machine was at fault, or the cluster corrupt."""
 _FORMATS = {0: "cdxj", 9: "cdx9", 11: "cdx11"}
