@@ -127,6 +127,25 @@ def test_exactly_what_was_meant_is_removed(query: str, gone: list[str], tmp_path
     assert left == sorted(set(keys) - set(gone))
 
 
+@pytest.mark.parametrize(
+    ("query", "match_type"),
+    [
+        ("*.iana.org/about*", None),
+        ("*.iana.org/about", None),
+        ("iana.org/about", "host"),
+        ("iana.org/about*", "domain"),
+        ("http://*.iana.org/about", None),
+    ],
+)
+def test_more_than_was_meant_is_never_removed(query: str, match_type: str | None, crawl: Path) -> None:
+    """A search for a host or a domain ignores the path, as pywb does."""
+    before = lines_of(crawl)
+    with pytest.raises(UsageError, match="not a URL that can be removed"):
+        cdxmill.remove(crawl, query, match_type=match_type, keep_old=0)
+    assert lines_of(crawl) == before
+    assert cdxmill.remove(crawl, "*.iana.org/*", dry_run=True).removed > 0
+
+
 def test_what_is_excluded_never_comes_back(crawl: Path, pywb_warcs: Path, run_cdxmill: RunCdxmill) -> None:
     cdxmill.remove(crawl, "iana.org/about*", exclude=True, keep_old=0)
     left = lines_of(crawl)
