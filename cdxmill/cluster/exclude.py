@@ -23,7 +23,8 @@ def ranges_of(queries: Iterable[str], match_type: str | None, times: TimeRange) 
         if query == EVERYTHING and match_type is None:
             raise UsageError("*: would remove all lines; delete the directory of the cluster instead")
         try:
-            low, high, _ = narrowed(keys := key_range(query, match_type), times)
+            keys = key_range(query, match_type)
+            low, high, _ = narrowed(keys, times._replace(last=times.last and times.last + b":"))
             if ignored := match_type != "range" and ignored_part(query, match_type):
                 raise ValueError(f"{ignored} would be ignored")
         except ValueError as error:

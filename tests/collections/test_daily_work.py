@@ -209,6 +209,27 @@ def test_the_archives_of_a_list_are_removed(crawl: Path, pywb_warcs: Path, tmp_p
     assert b"example.warc.gz" not in (crawl / "archives.tsv").read_bytes()
 
 
+def test_a_list_without_lines_adds_nothing(crawl: Path, tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    """A zero-byte .gz is a truncated file."""
+    for name, status in (("a.cdxj", 0), ("a.cdxj.gz", 1)):
+        (tmp_path / name).write_bytes(b"")
+        done = run_cdxmill("add", crawl, "--cdx", tmp_path / name)
+        assert (done.returncode, b"none of its lines" in done.stderr) == (status, bool(status))
+
+
+def test_digits_behind_the_seconds_are_compared(tmp_path: Path) -> None:
+    """Some tools write 17 digits."""
+    times = [f"20200101000000{rest}" for rest in ("", "100", "200", "300")]
+    write_gzip(tmp_path / "a.cdxj.gz", [cdxj("com,a)/", int(time)) for time in times])
+    for last, left in (("20200101000000200", 1), ("20200101000000", 0), ("20200101", 0)):
+        cdxmill.zipnum(tmp_path / "a.cdxj.gz", output=tmp_path / "c", replace=True)
+        for query in ("a.com", ()):
+            found = cdxmill.remove(tmp_path / "c", query, to=last, dry_run=True)
+            assert found.removed == len(times) - left
+    for first, gone in (("20200101000000200", 2), ("20200101000000", 4)):
+        assert cdxmill.remove(tmp_path / "c", from_ts=first, dry_run=True).removed == gone
+
+
 def test_clusters_are_merged(crawl: Path, pywb_warcs: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     cdxmill.build([pywb_warcs / "example.warc.gz", pywb_warcs / "iana.warc.gz"], output=other, shards=3)

@@ -115,7 +115,7 @@ def _sorted(
     failures: Failures,
 ) -> SortResult:
     """The lines of the files that are to be added, as sorted runs."""
-    sources = take_inventory(paths, formats=True).sources
+    sources = [one for one in take_inventory(paths, formats=True).sources if not _is_empty_list(one)]
     with open_searched(change.place) as cluster:
         _check_format(change, cluster, sources)
         chosen = _chosen(cluster, sources, places, listed, asked.again, failures)
@@ -131,6 +131,11 @@ def _sorted(
     )
     work = WorkDirectory(scratch, "add")
     return sort_files(Inventory(chosen), work, options, failures)
+
+
+def _is_empty_list(source: CdxSource) -> bool:
+    """Whether a CDX file is a text without lines: there was nothing to list. A gzip file of no bytes is truncated."""
+    return source.is_empty and not source.path.endswith(".gz")
 
 
 def _check_format(change: Change, cluster: OpenCluster, sources: Iterable[CdxSource]) -> None:
