@@ -143,6 +143,12 @@ def open_change(path: PathOrUrl, note: Callable[[str], None]) -> Iterator[Change
                 settle(place)
 
 
+def is_changeable(path: PathOrUrl) -> bool:
+    """Whether a cluster has what a change needs. One of another tool has not: `collections.adopt` writes it."""
+    place = place_of(locate(path))
+    return (place / MANIFEST).exists() or is_ready(place)
+
+
 def is_ready(place: Location) -> bool:
     """Whether a change of the cluster only has to be moved in."""
     return (place / CHANGE / _READY).exists()

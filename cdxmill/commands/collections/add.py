@@ -11,16 +11,25 @@ from cdxmill.cluster.archive_index import has_archive_index
 from cdxmill.cluster.change import Change, changed_record, delete_kept, open_change
 from cdxmill.cluster.exclude import read_excluded
 from cdxmill.cluster.write import read_manifest
-from cdxmill.commands.clusters.build import CDX_DIRECTORY
 from cdxmill.commands.clusters.sorting import sort_files
 from cdxmill.commands.clusters.zipnum import ZipnumOptions
-from cdxmill.commands.collections.adopt import adopt
-from cdxmill.commands.collections.change_shards import ChangeWanted, change_shards, work_directory
+from cdxmill.commands.collections.change_shards import (
+    ChangeWanted,
+    change_shards,
+    make_changeable,
+    work_directory,
+)
 from cdxmill.commands.collections.identity import Known, KnownArchive, find_known
 from cdxmill.commands.collections.summary import LOG, ChangeSummary, logged, summary_of
 from cdxmill.commands.per_archive.index import index_options, index_to_directory
 from cdxmill.errors import InputError
-from cdxmill.formats.clusters.zipnum import ARCHIVES, MANIFEST, format_path_index, parse_path_index
+from cdxmill.formats.clusters.zipnum import (
+    ARCHIVES,
+    CDX_DIRECTORY,
+    MANIFEST,
+    format_path_index,
+    parse_path_index,
+)
 from cdxmill.formats.own_records import FAILURES, OUTPUTS
 from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.cdx_files import CdxSource, Inventory, check_formats, find_cdx_files, take_inventory
@@ -49,7 +58,7 @@ def add(asked: Adding, failures: Failures, given: Sequence[Input] | None = None)
     """
     paths = _cdx_files(path_list(asked.inputs), failures) if asked.cdx else []
     archives = [] if asked.cdx else given or find_archives(asked, failures)
-    adopt(os.fspath(asked.cluster), failures, asked.processes, asked.quiet)
+    make_changeable(asked, failures)
     with open_change(os.fspath(asked.cluster), failures.note) as change, work_directory(change) as scratch:
         delete_kept(change.place, asked.keep_old)
         before = len(failures.items)

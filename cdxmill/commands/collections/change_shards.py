@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.cluster.change import Change
+from cdxmill.cluster.change import Change, is_changeable
 from cdxmill.cluster.reader import damage_as_input_error
-from cdxmill.commands.clusters.zipnum import check_installed
+from cdxmill.cluster.write import check_installed
 from cdxmill.commands.collections.removal import Removal, ShardRemoval
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import BEYOND, BlockRef, parse_index_line, part_of, shard_name
+from cdxmill.options.collections import Adding, Removing
+from cdxmill.running.failures import Failures
 from cdxmill.running.processes import counted, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.stages.lines.drop_lines import Drop
@@ -76,6 +79,15 @@ class _Result(NamedTuple):
     number: int
     changed: ChangedShard
     gone: str
+
+
+def make_changeable(asked: Adding | Removing, failures: Failures) -> None:
+    """Check a cluster of another tool, and write what a change needs. Raises UsageError, InputError."""
+    path = os.fspath(asked.cluster)
+    if not is_changeable(path):
+        from cdxmill.commands.collections.adopt import adopt  # slow to import, and seldom needed
+
+        adopt(path, failures, asked.processes, asked.quiet)
 
 
 def compressor_of(change: Change) -> Compressor:

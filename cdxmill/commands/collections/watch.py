@@ -14,11 +14,10 @@ from typing import NamedTuple
 
 from cdxmill.cluster.archive_index import has_archive_index
 from cdxmill.cluster.find import local_directory
-from cdxmill.commands.clusters.build import CDX_DIRECTORY
 from cdxmill.commands.collections.add import add
 from cdxmill.commands.per_archive.index import index_options
 from cdxmill.errors import CdxmillError, HeldError, InputError, StoppedError, UsageError
-from cdxmill.formats.clusters.zipnum import ARCHIVES, parse_path_index
+from cdxmill.formats.clusters.zipnum import ARCHIVES, CDX_DIRECTORY, parse_path_index
 from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.named import Input
 from cdxmill.messages import say
