@@ -24,7 +24,7 @@ from cdxmill.running.progress import Progress
 from cdxmill.stages.lines.drop_lines import Drop
 from cdxmill.stages.lines.line_lists import text_of
 from cdxmill.stages.lines.merge_lines import SortedLists, merge_slices
-from cdxmill.stages.lines.sort_lines import Run, Slice, cut_runs
+from cdxmill.stages.lines.sort_lines import Run, Slice, cut_runs, has_lines
 from cdxmill.stages.zipnum.block_pieces import BlockPieces, ReadShard, Tables
 from cdxmill.stages.zipnum.block_text import BlockText
 from cdxmill.stages.zipnum.change_shard import (
@@ -133,7 +133,10 @@ def _tasks(change: Change, wanted: ChangeWanted, scratch: Path, writes: bool) ->
     """The shards that lines are added to or removed from, and with `recut` those that were changed. The largest first."""
     points = change.points
     files, compressor = Scratch(scratch), compressor_of(change)
-    added = cut_runs(wanted.runs, points, files.reader)
+    added = [
+        [one for one in slices if has_lines(files.reader, one)]
+        for slices in cut_runs(wanted.runs, points, files.reader)
+    ]
     tasks = []
     for number, entry in enumerate(change.manifest.shards):
         low = points[number - 1] if number else b""
