@@ -20,7 +20,7 @@ from cdxmill.options.clusters import (
 from cdxmill.options.option import REPLACE, Quiet, check_no_pipe, option, path_list
 
 if TYPE_CHECKING:
-    from cdxmill.commands.collections.watch import Watch
+    from cdxmill.commands.collections.watch import WatchedDirectory
     from cdxmill.running.failures import Failures
 
 
@@ -240,9 +240,9 @@ def serve(arguments: Serving) -> int:
     return OK
 
 
-def _watch(asked: Serving) -> Watch | None:
+def _watch(asked: Serving) -> WatchedDirectory | None:
     if asked.watch is None:
         return None
-    from cdxmill.commands.collections.watch import Watch
+    from cdxmill.commands.collections.watch import WatchedDirectory
 
-    return Watch(asked.cluster, asked.watch, asked.settle, asked.processes)
+    return WatchedDirectory(asked.cluster, asked.watch, asked.settle, asked.processes)

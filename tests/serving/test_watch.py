@@ -12,7 +12,7 @@ import pytest
 
 import cdxmill
 from cdxmill.commands.collections import watch
-from cdxmill.commands.collections.watch import Watch
+from cdxmill.commands.collections.watch import WatchedDirectory
 from cdxmill.errors import UsageError
 from cdxmill.running.lock import hold
 
@@ -76,7 +76,7 @@ def test_a_file_that_grows_is_waited_for(
 ) -> None:
     before, data = count(cluster), (pywb_warcs / "example.warc.gz").read_bytes()
     path = cluster.parent / "warcs/example.warc.gz"
-    watched = Watch(str(cluster), str(path.parent), SETTLE, 1)
+    watched = WatchedDirectory(str(cluster), str(path.parent), SETTLE, 1)
     for size in (0, len(data) // 2, len(data)):
         path.write_bytes(data[:size])
         watched.look()
@@ -95,7 +95,7 @@ def test_a_failure_is_reported_once_and_a_new_state_is_tried(
     data = (pywb_warcs / "example.warc.gz").read_bytes()
     (cluster.parent / "warcs/example.warc.gz").write_bytes(data[: len(data) - 50])
     (cluster.parent / "warcs/broken.wacz").write_bytes(b"PK\x03\x04")
-    watched = Watch(str(cluster), str(cluster.parent / "warcs"), SETTLE, 1)
+    watched = WatchedDirectory(str(cluster), str(cluster.parent / "warcs"), SETTLE, 1)
     for _ in range(4):
         watched.look()
         clock.now += SETTLE
@@ -118,7 +118,7 @@ def test_a_running_add_is_waited_for(
 ) -> None:
     before = count(cluster)
     shutil.copy(pywb_warcs / "example.warc.gz", cluster.parent / "warcs")
-    watched = Watch(str(cluster), str(cluster.parent / "warcs"), 0, 1)
+    watched = WatchedDirectory(str(cluster), str(cluster.parent / "warcs"), 0, 1)
     with hold(cluster), ThreadPoolExecutor(1) as other:  # a thread may not take the lock of another one
         for _ in range(2):
             other.submit(watched.look).result()
@@ -137,7 +137,7 @@ def test_what_the_cluster_has_is_not_tried_again(
     cdxmill.remove(cluster, "example.com/*", keep_old=0)
     removed = count(cluster)
     shutil.copy(pywb_warcs / "post-test.warc.gz", warcs)
-    Watch(str(cluster), str(warcs), 0, 1).look()
+    WatchedDirectory(str(cluster), str(warcs), 0, 1).look()
     assert count(cluster) == removed + 3
     assert "example.warc.gz" not in capsys.readouterr().err
 
@@ -147,11 +147,11 @@ def test_a_cluster_of_cdx_lines_gets_cdx_lines(pywb_warcs: Path, tmp_path: Path,
     (tmp_path / "warcs").mkdir()
     shutil.copy(pywb_warcs / "example.warc.gz", tmp_path / "warcs")
     before = count(tmp_path / "C")
-    Watch(str(tmp_path / "C"), str(tmp_path / "warcs"), 0, 1).look()
+    WatchedDirectory(str(tmp_path / "C"), str(tmp_path / "warcs"), 0, 1).look()
     assert count(tmp_path / "C") > before
 
 
 def test_a_directory_elsewhere_is_refused(cluster: Path) -> None:
     for name in ("s3://bucket/warcs", str(cluster / "absent")):
         with pytest.raises(UsageError, match="no directory of this machine"):
-            Watch(str(cluster), name, SETTLE, 1)
+            WatchedDirectory(str(cluster), name, SETTLE, 1)

@@ -47,7 +47,7 @@ class _Seen(NamedTuple):
     since: float
 
 
-class Watch:
+class WatchedDirectory:
     """Adds the archives of a directory to a cluster as they are finished: each `look` adds those that are.
 
     Raises UsageError if the directory is none of this machine.
