@@ -10,8 +10,10 @@ import pytest
 from bench.crash.__main__ import all_points, findings, without_fault
 from bench.crash.runs import CrashBench
 from bench.crash.scenarios import all_scenarios
+from cdxmill.cli.main import COMMANDS
 
 from ..material.processes import COMMAND
+from .test_planted_names import READ_ONLY
 
 POINTS = 4
 
@@ -25,7 +27,11 @@ NAMES = (
     "index",
     "recompress",
     "scan",
+    "count",
     "reindex",
+    "train-dictionary",
+    "prefix-index",
+    "merge",
     "sample",
     "zipnum-2",
     "zipnum-over",
@@ -44,3 +50,8 @@ def test_a_fault_of_the_file_system_loses_nothing(name: str, bench: CrashBench) 
     points = random.Random(14).sample(all_points(bench, scenario), POINTS)
     found = [text for point in points for text in findings(bench, scenario, point, wanted)]
     assert found == []
+
+
+def test_every_command_that_writes_is_here(bench: CrashBench) -> None:
+    names = {one.command[0] for one in all_scenarios(bench)}
+    assert COMMANDS.keys() - names - READ_ONLY == set()
