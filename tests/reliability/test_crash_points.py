@@ -10,8 +10,10 @@ import pytest
 from bench.crash.__main__ import Point, all_points, findings, shown, without_fault
 from bench.crash.runs import CrashBench
 from bench.crash.scenarios import all_scenarios
+from cdxmill.cli.main import COMMANDS
 
 from ..material.processes import COMMAND
+from .test_planted_names import READ_ONLY
 
 POINTS = 4
 
@@ -25,7 +27,11 @@ NAMES = (
     "index",
     "recompress",
     "scan",
+    "count",
     "reindex",
+    "train-dictionary",
+    "prefix-index",
+    "merge",
     "sample",
     "zipnum-2",
     "zipnum-over",
@@ -59,3 +65,8 @@ def test_a_cluster_stays_as_it_was_if_the_disk_is_full(name: str, bench: CrashBe
     assert (done.status, done.fired > 0) == (3, True), done
     assert "No space left" in done.stderr
     assert shown(bench.tree()) == old
+
+
+def test_every_command_that_writes_is_here(bench: CrashBench) -> None:
+    names = {one.command[0] for one in all_scenarios(bench)}
+    assert COMMANDS.keys() - names - READ_ONLY == set()
