@@ -47,6 +47,7 @@ JOBS = [
 SPARK = ["pyspark>=3.5,<5"]
 # pywb brings brotlipy, which is old. Its warcio needs it: the Decompressor of brotli has other methods, and the content is not replayed.
 SERVE = ["pywb==2.10.0"]
+SERVER = ["google-re2>=1.1", "httptools>=0.6.3", "prometheus-client>=0.20", "uvicorn>=0.53", "uvloop>=0.21"]
 AUDIT = ["cyclonedx-bom==7.5.0", "pip-audit==2.10.1", "uv==0.13.9"]  # bin/audit, bin/lock.py
 DOCS = ["mkdocs-material==9.8.1"]  # builds the site from docs/
 TEST = [
@@ -54,6 +55,8 @@ TEST = [
     *LANGUAGES,
     *PARQUET,
     *SERVE,
+    *SERVER,
+    "cdx_toolkit==0.9.39",
     *S3,
     *JOBS,
     *DOCS,
@@ -125,7 +128,7 @@ setup(
     license_files=["LICENSE"],
     python_requires=">=3.11",
     packages=find_packages(include=["cdxmill", "cdxmill.*"]),
-    package_data={"cdxmill": ["py.typed", "stages/*.pyi"]},
+    package_data={"cdxmill": ["py.typed", "server/page/*", "stages/*.pyi"]},
     data_files=[
         share(".", "bootstrap.sh"),
         share("jobs", "*.py"),
@@ -160,6 +163,7 @@ setup(
         "jobs": JOBS,
         "spark": SPARK,
         "serve": SERVE,
+        "server": SERVER,
         "audit": AUDIT,
         "docs": DOCS,
         "test": TEST,

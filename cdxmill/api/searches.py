@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import field
 from typing import Literal
 
@@ -31,9 +31,10 @@ from cdxmill.options.option import AnyPath, Options, optional_path, text_list
 from cdxmill.options.queries import Query, Question
 from cdxmill.options.records import Copying, Getting
 from cdxmill.running.failures import Failures
-from cdxmill.search.lookup import is_one_cluster, open_searched
+from cdxmill.search.kept import KeptCluster
+from cdxmill.search.lookup import is_one_cluster
 from cdxmill.search.many import Answer
-from cdxmill.search.query import OpenCluster, PreparedQuery, query_of
+from cdxmill.search.query import PreparedQuery, query_of
 from cdxmill.stages.records.decode_payload import decode_payload
 from cdxmill.stages.records.fetch_record import FetchedRecord
 from cdxmill.stages.records.record_parts import record_parts, record_timestamp
@@ -158,9 +159,8 @@ class Cluster:
         archives: AnyPath | None = None,
     ) -> None:
         self._path, self._archives = os.fspath(cluster), optional_path(archives)
-        self._rule, self._files = shard_index_loc, ExitStack()
-        self._own, self._lock = threading.local(), threading.Lock()
-        self._held: _Held | None = _Held(self._path, shard_index_loc)
+        self._kept, self._files = KeptCluster(self._path, shard_index_loc), ExitStack()
+        self._own = threading.local()
 
     def __enter__(self) -> Cluster:
         return self
@@ -170,10 +170,7 @@ class Cluster:
 
     def close(self) -> None:
         """Close the files of the cluster. Its iterators give no more captures."""
-        with self._lock:
-            held, self._held = self._held, None
-        if held is not None:
-            held.files.close()
+        self._kept.close()
         self._files.close()
 
     @method_takes(UrlCall)
@@ -194,7 +191,7 @@ class Cluster:
     def count(self, asked: UrlCall) -> int:
         """Return the number of captures of `url`."""
         query = PreparedQuery(query_of(asked))
-        with self._opened() as cluster:
+        with self._kept.opened() as cluster:
             return query.count(cluster, query.keys(asked.url))
 
     @method_takes(ClusterGetCall)
@@ -209,7 +206,7 @@ class Cluster:
 
     def _store(self) -> ArchiveStore:
         """The archives, which threads do not share."""
-        self._check_open()
+        self._kept.check_open()
         store: ArchiveStore | None = getattr(self._own, "store", None)
         if store is None:
             store = self._own.store = archives_of(locate(self._path), self._archives).open()
@@ -226,52 +223,10 @@ class Cluster:
         return self._answer(query, query.keys(asked.url))
 
     def _answer(self, query: PreparedQuery, keys: KeyRange) -> Iterator[list[bytes]]:
-        with self._opened() as cluster:
+        with self._kept.opened() as cluster:
             for lines in query.answer(cluster, keys):
                 yield lines
-                self._check_open()
-
-    def _check_open(self) -> None:
-        if self._held is None:
-            raise UsageError(f"{self._path}: the cluster was closed")
-
-    @contextmanager
-    def _opened(self) -> Iterator[OpenCluster]:
-        """The cluster for one answer: a block that is being read is not shared with other threads.
-
-        If others have changed the cluster, it is opened again. The files of the old one are closed after its last answer.
-        """
-        with self._lock:
-            held = self._held
-            if held is not None and held.reader.has_changed():
-                old, held = held, _Held(self._path, self._rule)
-                self._held = held
-                old.is_old = True
-                old.close_unused()
-            if held is not None:
-                held.answers += 1
-        if held is None:
-            raise UsageError(f"{self._path}: the cluster was closed")
-        try:
-            yield OpenCluster.of(held.reader)
-        finally:
-            with self._lock:
-                held.answers -= 1
-                held.close_unused()
-
-
-class _Held:
-    """An open cluster, and the number of answers that are being read from it."""
-
-    def __init__(self, path: str, rule: tuple[str, str] | None) -> None:
-        self.files = ExitStack()
-        self.reader = self.files.enter_context(open_searched(path, rule)).reader
-        self.answers, self.is_old = 0, False
-
-    def close_unused(self) -> None:
-        """Close the files of an old one that nobody reads."""
-        if self.is_old and not self.answers:
-            self.files.close()
+                self._kept.check_open()
 
 
 @takes(GetCall)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from cdxmill.formats.clusters.zipnum import BEYOND
 from cdxmill.formats.lines.capture_fields import ALSO, FIELDS, field_reader
@@ -168,7 +168,18 @@ class Filter(NamedTuple):
     passes: Passes
 
 
-def parse_filter(text: str) -> Filter:
+class Pattern(Protocol):
+    """A compiled regular expression: of `re`, or of another library."""
+
+    def match(self, text: str, /) -> object | None:
+        """The match at the start of a text."""
+
+
+Compile = Callable[[str], Pattern]
+"""Makes a pattern. Raises re.error."""
+
+
+def parse_filter(text: str, compile_pattern: Compile = re.compile) -> Filter:
     """The filter. Without `FIELD:`, it applies to the whole line. Raises ValueError.
 
     >>> line = b'com,a)/ 2020 {"mime": "text/html", "status": "200"}'
@@ -188,7 +199,7 @@ def parse_filter(text: str) -> Filter:
         raise ValueError(f"invalid filter {text!r}: expected {_meant(confused)}")
     field = name if colon and name else None
     read = _whole if field is None else field_reader(field)
-    matches = _matcher(operator, value if colon else rest, text)
+    matches = _matcher(operator, value if colon else rest, text, compile_pattern)
     if inverted:
         return Filter(field, lambda line: not matches(read(line)))
     return Filter(field, lambda line: matches(read(line)))
@@ -205,13 +216,13 @@ def _whole(line: bytes) -> str:
     return line.rstrip().decode("utf-8", "surrogateescape")
 
 
-def _matcher(operator: str, value: str, text: str) -> Callable[[str], bool]:
+def _matcher(operator: str, value: str, text: str, compile_pattern: Compile) -> Callable[[str], bool]:
     if operator == "=":
         return value.__eq__
     if operator == "":
         return lambda field: value in field
     try:
-        match = re.compile(value).match
+        match = compile_pattern(value).match
     except re.error as error:
         raise ValueError(f"invalid filter {text!r}: not a regular expression ({error})") from None
     return lambda field: match(field) is not None

@@ -11,8 +11,9 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from heapq import nsmallest
-from itertools import chain, compress
+from itertools import chain, compress, islice
 from typing import NamedTuple, TypeVar
 
 from cdxmill.formats.lines.capture_fields import (
@@ -180,6 +181,20 @@ def sort_closest(lists: Lists, moment: str, limit: int | None) -> Iterator[list[
     yield sorted(lines, key=distance) if limit is None else nsmallest(limit, lines, key=distance)
 
 
+def nearest(before: Lists, after: Lists, moment: str, limit: int) -> Iterator[list[bytes]]:
+    """As `sort_closest`, for the lines of one URL: those `before` the moment, the latest first, and those `after`.
+
+    No more lines are read than are needed.
+    """
+    earlier: list[bytes] = []
+    for line in chain.from_iterable(before):
+        if len(earlier) >= limit and timestamp_of_line(line) != timestamp_of_line(earlier[-1]):
+            break
+        earlier.append(line)
+    later = islice(chain.from_iterable(after), limit)
+    yield from sort_closest([earlier[::-1], list(later)], moment, limit)
+
+
 def seconds(timestamp: str) -> float:
     """A timestamp as seconds since 1970. Missing parts get their greatest value; others are clamped. Raises ValueError.
 
@@ -197,4 +212,10 @@ def _seconds(timestamp: bytes) -> float | None:
     digits = timestamp_of(timestamp[:14])
     if digits is None:
         return None
-    return datetime.strptime(digits.decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
+    return _day(digits[:8]) + 3600.0 * int(digits[8:10]) + 60 * int(digits[10:12]) + int(digits[12:])
+
+
+@lru_cache(1 << 12)
+def _day(digits: bytes) -> float:
+    """The start of a day, YYYYMMDD, in seconds since 1970."""
+    return datetime.strptime(digits.decode(), "%Y%m%d").replace(tzinfo=UTC).timestamp()

@@ -1,0 +1,74 @@
+"""A cluster that stays open for many questions of several threads. If others change it, it is opened again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from cdxmill.cluster.find import Rule
+from cdxmill.errors import UsageError
+from cdxmill.search.lookup import open_searched
+from cdxmill.search.query import OpenCluster
+
+
+class KeptCluster:
+    """The cluster or CDX file at a path or URL. Raises UsageError if there is none, InputError if it cannot be read or is corrupt."""
+
+    def __init__(self, path: str, rule: Rule | None = None) -> None:
+        self.path, self._rule = path, rule
+        self._lock = threading.Lock()
+        self._held: _Held | None = _Held(path, rule)
+
+    def close(self) -> None:
+        """Close its files. It can be asked nothing more."""
+        with self._lock:
+            held, self._held = self._held, None
+        if held is not None:
+            held.files.close()
+
+    def check_open(self) -> None:
+        """Raise UsageError if it was closed."""
+        if self._held is None:
+            raise self._closed()
+
+    def _closed(self) -> UsageError:
+        return UsageError(f"{self.path}: the cluster was closed")
+
+    @contextmanager
+    def opened(self) -> Iterator[OpenCluster]:
+        """The cluster for one answer: a block that is being read is not shared with other threads.
+
+        If others have changed the cluster, it is opened again. The files of the old one are closed after its last answer.
+        """
+        with self._lock:
+            held = self._held
+            if held is not None and held.reader.has_changed():
+                old, held = held, _Held(self.path, self._rule)
+                self._held = held
+                old.is_old = True
+                old.close_unused()
+            if held is not None:
+                held.answers += 1
+        if held is None:
+            raise self._closed()
+        try:
+            yield OpenCluster.of(held.reader)
+        finally:
+            with self._lock:
+                held.answers -= 1
+                held.close_unused()
+
+
+class _Held:
+    """An open cluster, and the number of answers that are being read from it."""
+
+    def __init__(self, path: str, rule: Rule | None) -> None:
+        self.files = ExitStack()
+        self.reader = self.files.enter_context(open_searched(path, rule)).reader
+        self.answers, self.is_old = 0, False
+
+    def close_unused(self) -> None:
+        """Close the files of an old one that nobody reads."""
+        if self.is_old and not self.answers:
+            self.files.close()
