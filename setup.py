@@ -133,6 +133,7 @@ setup(
         share(".", "bootstrap.sh"),
         share("jobs", "*.py"),
         share("conf", "*.conf"),
+        share("conf/cdx-server", "*"),
         share("conf/pywb", "*.yaml"),
         share("conf/openwayback", "*.xml"),
         ("share/man/man1", ["docs/man/cdxmill.1"]),

@@ -31,9 +31,9 @@ FIELDS = (
     "filename",
 )
 KNOWN = (
-    *("url", "urlkey", "matchType", "from", "to", "filter", "limit", "sort", "closest", "collapse"),
-    *("collapseToFirst", "fl", "output", "omitSelfRedirects"),
-)
+    "url urlkey matchType from to filter limit sort closest collapse collapseToFirst fl "
+    "output omitSelfRedirects"
+).split()
 _NUMBERS = frozenset(("timestamp", "status", "length", "offset"))
 Write = Callable[[Iterable[list[bytes]], tuple[str, ...]], Iterator[bytes]]
 
