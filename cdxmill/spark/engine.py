@@ -111,13 +111,14 @@ class Engine:
         """(index of the task, result) for every task, as `running.processes.run_tasks`. Raises StoppedError."""
         if not tasks:
             return
-        blobs = [pickle.dumps((work, task)) for task in tasks]
+        blobs = list(map(pickle.dumps, tasks))
         context = self._start()
+        working = _working(self._archive, pickle.dumps(work))
         most = self._slices or (_PER_CORE * context.defaultParallelism if self._is_local else len(blobs))
         slices = min(len(blobs), most)
         with _watched(context, "tasks of Spark", slices, self._quiet, may_draw=False):
             found = self._collect(
-                lambda: context.parallelize(list(enumerate(blobs)), slices).mapValues(_working(self._archive))
+                lambda: context.parallelize(list(enumerate(blobs)), slices).mapValues(working)
             )
         for index, result in found:
             yield index, result
@@ -146,9 +147,10 @@ class Engine:
     def _joined(self, step: Shuffle) -> tuple[Callable[[], Any], int]:
         """What makes the results of a step, and the number of tasks."""
         context = self._start()
-        blobs = [pickle.dumps((step.split, task)) for task in step.tasks]
+        blobs = list(map(pickle.dumps, step.tasks))
         join = pickle.dumps((step.join, step.shared))
-        splitting, joining = _working(self._archive), _joining(self._archive, join)
+        splitting = _working(self._archive, pickle.dumps(step.split))
+        joining = _joining(self._archive, join)
         most = _SPLITS_PER_CORE * context.defaultParallelism if self._is_local else len(blobs)
         slices = min(len(blobs), most)
 
@@ -352,12 +354,12 @@ def _pyspark() -> Any:
 # PySpark sends these functions by value, because they have no name in a module. They must import everything themselves.
 
 
-def _working(archive: str) -> Callable[[bytes], Any]:
+def _working(archive: str, call: bytes) -> Callable[[bytes], Any]:
+    """What does the tasks: `call`, which is sent once for all of them."""
     load = _loading(archive)
 
     def work(blob: bytes) -> Any:
-        call, task = load(blob)
-        return call(task)
+        return load(call)(load(blob))
 
     return work
 
