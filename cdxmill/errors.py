@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 OK, FAILED, USAGE, STOPPED, INTERRUPTED = 0, 1, 2, 3, 130
-"""Exit statuses: success; some inputs failed; invalid usage; no final output; Ctrl-C."""
+"""Exit statuses: success; damaged inputs; invalid usage; a machine at fault, so run it again; Ctrl-C."""
 
 
 class CdxmillError(Exception):
@@ -64,8 +64,10 @@ class CorruptError(InputError):
 class OutageError(InputError):
     """A storage, a network, a disk or a right is at fault, and the input may be whole.
 
-    Another try, or another machine, may read it. A cluster is not built without such an input: see `StoppedError`.
+    Another try, or another machine, may read it. Nothing is built without such an input.
     """
+
+    status: ClassVar[int] = STOPPED
 
 
 class RefusedError(OutageError):

@@ -17,7 +17,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from cdxmill.errors import FAILED, OK, StoppedError, UsageError
+from cdxmill.errors import StoppedError, UsageError
 from cdxmill.messages import say, say_lines, write_advice
 from cdxmill.options.option import Declared, EngineOptions, check, declared
 
@@ -137,7 +137,7 @@ def _run_with_failures(run: Callable[[Any, Failures], str], asked: Any) -> int:
         failures.close_listed()
     if lines and not asked.quiet:
         say_lines(lines)
-    return FAILED if failures.count else OK
+    return failures.status
 
 
 def _value(field: Declared, given: Mapping[str, Any]) -> Any:

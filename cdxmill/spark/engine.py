@@ -185,6 +185,11 @@ class Engine:
         return int(self._start().defaultParallelism)
 
     @property
+    def tries(self) -> int:
+        """How often Spark tries a task. It is started to find out."""
+        return 1 if self.is_local else int(self._context.getConf().get("spark.task.maxFailures", "4"))
+
+    @property
     def is_local(self) -> bool:
         """Whether all tasks run on this machine. Spark is started to find out."""
         self._start()

@@ -35,6 +35,7 @@ from cdxmill.spark.counting import CountWork, add_parts, count_and_send
 from cdxmill.spark.engine import Engine, Shuffle
 from cdxmill.spark.scanning import ScanPlace, own_sources, scan_archive
 from cdxmill.spark.tasks import (
+    OnNode,
     RecompressWork,
     ShardWork,
     SortReport,
@@ -66,7 +67,7 @@ class IndexRunner:
         self, work: Any, tasks: Sequence[Any], processes: int, tick: Callable[[], None], /
     ) -> Iterator[tuple[int, Any]]:
         """Index the archives: see `running.processes.RunTasks`."""
-        work = partial(index_archive, self._scratch)
+        work = partial(index_archive, OnNode(self._scratch, self._engine.tries if tasks else 1))
         return self._engine.run_tasks(work, _for_nodes(tasks, self._engine), processes, tick)
 
 
@@ -146,8 +147,9 @@ class CountRunner:
     ) -> Iterator[tuple[CountTask, GroupResult]]:
         """(task, result) for every task. The runs, in `scratch`, are those of the last result. Raises StoppedError."""
         partitions = _PER_CORE * self._engine.cores
+        node = OnNode(self._scratch, self._engine.tries)
         works = [
-            CountWork(number, list(map(_anywhere, task.archives)), what, limits, partitions, self._scratch)
+            CountWork(number, list(map(_anywhere, task.archives)), what, limits, partitions, node)
             for number, task in enumerate(tasks)
         ]
         step = Shuffle(count_and_send, works, add_parts, (partitions, self._scratch), partitions + 1)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +31,7 @@ from cdxmill.errors import StoppedError
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.inputs.cdx_files import CdxSource
-from cdxmill.running.failures import Failure
+from cdxmill.running.failures import Failure, stop_at_outage
 from cdxmill.running.resume import WORK
 from cdxmill.stages.lines.merge_lines import MOST_RUNS, fewer_runs, merge_blocks
 from cdxmill.stages.lines.sort_lines import Run, Slice, cut_run
@@ -83,10 +83,27 @@ class ShardWork(NamedTuple):
     scratch: str
 
 
-def index_archive(scratch: str, task: IndexTask) -> IndexedArchive:
-    """Index an archive. Temporary files are in `scratch`, or on the node's own disk."""
-    with scratch_on_node(scratch) as directory:
-        return index_one(replace(task, scratch=Path(directory) / "lines"))
+class OnNode(NamedTuple):
+    """What a task knows of its engine: the directory for temporary files, or "", and how often Spark tries a task."""
+
+    scratch: str
+    tries: int
+
+    def check_reached(self, failures: Sequence[Failure]) -> None:
+        """Raise StoppedError if a machine was at fault for one of them, and another attempt, elsewhere, may succeed."""
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        if context is not None and context.attemptNumber() + 1 < self.tries:
+            stop_at_outage(failures)
+
+
+def index_archive(node: OnNode, task: IndexTask) -> IndexedArchive:
+    """Index an archive. Temporary files are in the scratch directory, or on the node's own disk."""
+    with scratch_on_node(node.scratch) as directory:
+        result = index_one(replace(task, scratch=Path(directory) / "lines"))
+    node.check_reached(result.failures)
+    return result
 
 
 class RecompressWork(NamedTuple):
