@@ -26,6 +26,7 @@ from cdxmill.running.lock import renew_held
 from cdxmill.running.processes import processes_by_default
 from cdxmill.running.progress import Progress
 from cdxmill.spark import java
+from cdxmill.spark.by_value import joining, working
 from cdxmill.storage.scratch import temporary_directory
 from cdxmill.version import install_extra
 
@@ -113,7 +114,7 @@ class Engine:
             return
         blobs = list(map(pickle.dumps, tasks))
         context = self._start()
-        working = _working(self._archive, pickle.dumps(work))
+        working = working(self._archive, pickle.dumps(work))
         most = self._slices or (_PER_CORE * context.defaultParallelism if self._is_local else len(blobs))
         slices = min(len(blobs), most)
         with _watched(context, "tasks of Spark", slices, self._quiet, may_draw=False):
@@ -149,8 +150,8 @@ class Engine:
         context = self._start()
         blobs = list(map(pickle.dumps, step.tasks))
         join = pickle.dumps((step.join, step.shared))
-        splitting = _working(self._archive, pickle.dumps(step.split))
-        joining = _joining(self._archive, join)
+        splitting = working(self._archive, pickle.dumps(step.split))
+        joining = joining(self._archive, join)
         most = _SPLITS_PER_CORE * context.defaultParallelism if self._is_local else len(blobs)
         slices = min(len(blobs), most)
 
@@ -354,49 +355,3 @@ def _pyspark() -> Any:
         one for one in protocol.INPUT_CONVERTER if "Numpy" not in type(one).__name__
     ]
     return pyspark
-
-
-# PySpark sends these functions by value, because they have no name in a module. They must import everything themselves.
-
-
-def _working(archive: str, call: bytes) -> Callable[[bytes], Any]:
-    """What does the tasks: `call`, which is sent once for all of them."""
-    load = _loading(archive)
-
-    def work(blob: bytes) -> Any:
-        return load(call)(load(blob))
-
-    return work
-
-
-def _joining(archive: str, blob: bytes) -> Callable[[int, Any], Any]:
-    load = _loading(archive)
-
-    def join(number: int, pairs: Any) -> Any:
-        from collections.abc import Iterator
-
-        call, shared = load(blob)
-        result = call(shared, number, (part for _, part in pairs))
-        if isinstance(result, Iterator):
-            yield from result
-        elif result is not None:
-            yield result
-
-    return join
-
-
-def _loading(archive: str) -> Callable[[bytes], Any]:
-    def load(blob: bytes) -> Any:
-        """Put the cdxmill that was sent on the path of the node, and read what needs it."""
-        import pickle
-        import sys
-
-        if archive:
-            from pyspark import SparkFiles
-
-            directory = SparkFiles.get(archive)
-            if directory not in sys.path:
-                sys.path.insert(0, directory)
-        return pickle.loads(blob)
-
-    return load
