@@ -114,12 +114,12 @@ class Engine:
             return
         blobs = list(map(pickle.dumps, tasks))
         context = self._start()
-        working = working(self._archive, pickle.dumps(work))
+        work_sent = working(self._archive, pickle.dumps(work))
         most = self._slices or (_PER_CORE * context.defaultParallelism if self._is_local else len(blobs))
         slices = min(len(blobs), most)
         with _watched(context, "tasks of Spark", slices, self._quiet, may_draw=False):
             found = self._collect(
-                lambda: context.parallelize(list(enumerate(blobs)), slices).mapValues(working)
+                lambda: context.parallelize(list(enumerate(blobs)), slices).mapValues(work_sent)
             )
         for index, result in found:
             yield index, result
@@ -151,13 +151,13 @@ class Engine:
         blobs = list(map(pickle.dumps, step.tasks))
         join = pickle.dumps((step.join, step.shared))
         splitting = working(self._archive, pickle.dumps(step.split))
-        joining = joining(self._archive, join)
+        join_sent = joining(self._archive, join)
         most = _SPLITS_PER_CORE * context.defaultParallelism if self._is_local else len(blobs)
         slices = min(len(blobs), most)
 
         def joined() -> Any:
             sent = context.parallelize(blobs, slices).flatMap(splitting)
-            return sent.partitionBy(step.partitions, lambda number: number).mapPartitionsWithIndex(joining)
+            return sent.partitionBy(step.partitions, lambda number: number).mapPartitionsWithIndex(join_sent)
 
         return joined, slices + step.partitions
 
