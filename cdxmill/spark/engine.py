@@ -37,10 +37,8 @@ _ARCHIVE = "cdxmill_nodes"
 _PER_CORE = 32
 """Tasks of Spark per core of this machine: starting one takes longer than indexing a small archive."""
 _SPLITS_PER_CORE = 4
-_POLL = 0.5
-"""Seconds between two questions to Spark."""
-_SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""Set by spark-submit: Spark runs already, with the settings of the user."""
+_POLL = 0.5  # seconds between two questions to Spark
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"  # set by spark-submit: Spark runs already, with the settings of the user
 _DEFAULTS = {
     "spark.app.name": "cdxmill",
     "spark.executorEnv.PYTHONWARNINGS": "ignore",  # of libraries that PySpark finds, and cdxmill does not use with it
