@@ -47,6 +47,7 @@ JOBS = [
 SPARK = ["pyspark>=3.5,<5"]
 # pywb brings brotlipy, which is old. Its warcio needs it: the Decompressor of brotli has other methods, and the content is not replayed.
 SERVE = ["pywb==2.10.0"]
+SERVER = ["google-re2>=1.1", "httptools>=0.6.3", "prometheus-client>=0.20", "uvicorn>=0.53", "uvloop>=0.21"]
 AUDIT = ["cyclonedx-bom==7.5.0", "pip-audit==2.10.1", "uv==0.13.9"]  # bin/audit, bin/lock.py
 DOCS = ["mkdocs-material==9.8.1"]  # builds the site from docs/
 TEST = [
@@ -54,6 +55,8 @@ TEST = [
     *LANGUAGES,
     *PARQUET,
     *SERVE,
+    *SERVER,
+    "cdx_toolkit==0.9.39",
     *S3,
     *JOBS,
     *DOCS,
@@ -125,11 +128,12 @@ setup(
     license_files=["LICENSE"],
     python_requires=">=3.11",
     packages=find_packages(include=["cdxmill", "cdxmill.*"]),
-    package_data={"cdxmill": ["py.typed", "stages/*.pyi"]},
+    package_data={"cdxmill": ["py.typed", "server/page/*", "stages/*.pyi"]},
     data_files=[
         share(".", "bootstrap.sh"),
         share("jobs", "*.py"),
         share("conf", "*.conf"),
+        share("conf/cdx-server", "*"),
         share("conf/pywb", "*.yaml"),
         share("conf/openwayback", "*.xml"),
         ("share/man/man1", ["docs/man/cdxmill.1"]),
@@ -160,12 +164,13 @@ setup(
         "jobs": JOBS,
         "spark": SPARK,
         "serve": SERVE,
+        "server": SERVER,
         "audit": AUDIT,
         "docs": DOCS,
         "test": TEST,
         "bench": BENCH,
     },
-    entry_points={"console_scripts": ["cdxmill = cdxmill.cli.main:main"]},
+    entry_points={"console_scripts": ["cdxmill = cdxmill.cli.start:main"]},
     classifiers=[
         "Development Status :: 4 - Beta",
         "Environment :: Console",

@@ -2,6 +2,7 @@
 
     CdxmillError
     ├── UsageError          the options or settings are wrong; nothing was done
+    │   └── HeldError       another run writes to the directory
     ├── InputError          one input cannot be read; the others can
     │   ├── AbsentError     it does not exist
     │   ├── CorruptError    a part of a cluster is corrupt; other parts can be read
@@ -32,6 +33,10 @@ class UsageError(CdxmillError):
     """Wrong options, arguments or settings. Nothing was done."""
 
     status = USAGE
+
+
+class HeldError(UsageError):
+    """Another run writes to the directory. Later it may be free."""
 
 
 class InputError(CdxmillError):

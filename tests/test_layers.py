@@ -27,7 +27,7 @@ FLOORS = (
     ("cluster",),
     ("search", "checks"),
     ("commands",),
-    ("spark",),
+    ("spark", "server"),
     ("jobs", "cli", "api"),
     ("__main__", "face"),
 )

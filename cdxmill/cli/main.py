@@ -32,6 +32,7 @@ COMMANDS = {
     "merge": "collections",
     "publish": "clusters",
     "serve": "clusters",
+    "cdx-server": "servers",
     "lookup": "lookup",
     "get": "records",
     "copy": "records",

@@ -66,7 +66,7 @@ class ClusterReader:
         state: Entry | None,
     ) -> None:
         self.cluster, self.index = cluster, index
-        self._index_file, self._state = index_file, state
+        self._index_file, self.state = index_file, state
         self.is_remote, self._directory = index_file.is_remote, index_file.parent
         self._rule = rule
         self._open = OpenShards(_MOST_OPEN)
@@ -131,7 +131,7 @@ class ClusterReader:
         return self._has_other_index()
 
     def _has_other_index(self) -> bool:
-        return self._state is not None and self._index_file.status() != self._state
+        return self.state is not None and self._index_file.status() != self.state
 
     def check_unchanged(self) -> None:
         """Raise Replaced if the cluster was replaced since it was opened: its shards are others now. Not over HTTP.

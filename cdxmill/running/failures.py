@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from cdxmill.errors import FAILED, OK, STOPPED, InputError, OutageError, StoppedError, UntriedError
@@ -63,11 +63,11 @@ def stop_at_outage(failures: Iterable[Failure]) -> None:
 class Failures:
     """The failures of a command: each is printed on stderr, counted, and kept in `items`.
 
-    Without `printed` nothing is printed.
+    Without `printed` nothing is printed. `write` takes the lines in place of stderr.
     """
 
-    def __init__(self, *, printed: bool = True) -> None:
-        self._printed = printed
+    def __init__(self, *, printed: bool = True, write: Callable[[str], object] | None = None) -> None:
+        self._printed, self._write = printed, write
         self._progress: Progress | None = None
         self.count = 0
         self.items: list[Failure] = []
@@ -161,7 +161,9 @@ class Failures:
     def _print(self, text: str) -> None:
         if not self._printed:
             return
-        if self._progress is not None:
+        if self._write is not None:
+            self._write(text)
+        elif self._progress is not None:
             self._progress.say(text)
         else:
             say(text)

@@ -206,7 +206,7 @@ def _serve(
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent ends the workers, as after Ctrl-C
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
-    _end_with_parent()
+    end_with_parent()
     _Counter.read, _Counter.slot, _Counter.tick = numbers, slot, None
     gc.freeze()  # what the parent made is not searched for garbage: that would copy its pages, too
     while True:
@@ -225,7 +225,7 @@ def _serve(
         gc.collect()  # objects of this task that refer to each other, so that memory does not grow from task to task
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Have the system kill this process when its parent ends. Only Linux can do this."""
     import ctypes
 

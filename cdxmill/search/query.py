@@ -9,6 +9,7 @@ chosen lines     -> printed lines    formats/lines/capture_fields
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
@@ -18,7 +19,16 @@ from cdxmill.cluster.reader import damage_as_input_error
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.zipnum import BLOCK_LINES, BlockRef, number_of
 from cdxmill.formats.lines.capture_fields import ALSO, FIELDS, header, line_format, stored_fields
-from cdxmill.formats.lines.lookup_query import KeyRange, key_range, narrowed, parse_filter, time_range
+from cdxmill.formats.lines.lookup_query import (
+    Compile,
+    KeyRange,
+    Passes,
+    key_range,
+    narrowed,
+    parse_filter,
+    time_range,
+)
+from cdxmill.formats.lines.timestamp import timestamp_of
 from cdxmill.options.option import text_list
 from cdxmill.options.queries import Query, Question, Selection
 from cdxmill.stages.lines import choose_lines
@@ -134,17 +144,23 @@ class PreparedQuery:
     """A query that was checked, with its filters compiled. Raises UsageError.
 
     `skip` is called for each line that is needed and cannot be parsed, and the line is skipped. Without it, such a
-    line raises InputError.
+    line raises InputError. Lines that are not `visible` are as if they did not exist.
     """
 
-    def __init__(self, query: Query, skip: Callable[[InputError], None] | None = None) -> None:
+    def __init__(
+        self,
+        query: Query,
+        skip: Callable[[InputError], None] | None = None,
+        visible: Passes | None = None,
+        compile_pattern: Compile = re.compile,
+    ) -> None:
         if query.sort == "closest" and query.closest is None:
             raise UsageError("--sort closest needs --closest TIMESTAMP")
         self.query = query
-        self._skip = skip
+        self._skip, self._visible = skip, visible
         self._times = _checked(time_range, query.from_ts, query.to)
         self.has_times = any(self._times)
-        filters = [_checked(parse_filter, text) for text in text_list(query.filter)]
+        filters = [_checked(parse_filter, text, compile_pattern) for text in text_list(query.filter)]
         self._filters = [found.passes for found in filters]
         collapse = None if query.collapse is None else _checked(choose_lines.parse_collapse, query.collapse)
         self._token = collapse and collapse.token
@@ -227,7 +243,7 @@ class PreparedQuery:
         query = self.query
         low, high, _ = self.narrowed(keys)
         is_narrowed = (low, high) != (keys.low, keys.high) or not (query.from_ts or query.to)
-        if self._filters or self._token or query.limit or not is_narrowed:
+        if self._visible or self._filters or self._token or query.limit or not is_narrowed:
             return sum(map(len, self._chosen_in_order(cluster, keys)))
         total = 0
         for text in texts(self._blocks(cluster, low, high), cluster.blocks, low, cluster.join):
@@ -261,10 +277,34 @@ class PreparedQuery:
             backwards = find_backwards(list(blocks), cluster.blocks, low, high, cluster.join)
             latest_first = (lines[::-1] for lines in self._chosen(backwards, self._invalid_of(place)))
             return latest_first if limit is None else choose_lines.take_first(latest_first, limit)
+        if self._is_nearest(keys):
+            return self._nearest(cluster, low, high)
         return self.choose(find_lines(blocks, cluster.blocks, low, high, cluster.join, self.few), place)
+
+    def _is_nearest(self, keys: KeyRange) -> bool:
+        """Whether the lines next to a moment are the answer, so that others need not be read."""
+        query = self.query
+        is_simple = query.page is None and not query.resolve_revisits and self._token is None
+        return keys.is_one_url and query.closest is not None and query.limit is not None and is_simple
+
+    def _nearest(self, cluster: OpenCluster, low: bytes, high: bytes) -> Iterator[list[bytes]]:
+        """The lines nearest to a moment, for one URL. A partial timestamp in a line counts where it is sorted."""
+        moment, limit = self.query.closest or "", self.query.limit or 0
+        middle = low.partition(b" ")[0] + b" " + (timestamp_of(moment.encode()[:14]) or b"")
+        middle = min(max(low, middle), high)
+        invalid = self._invalid_of(cluster.reader.cluster)
+        earlier = find_backwards(
+            list(wanted_blocks(cluster.reader.index, low, middle)), cluster.blocks, low, middle, cluster.join
+        )
+        blocks = wanted_blocks(cluster.reader.index, middle, high)
+        later = find_lines(blocks, cluster.blocks, middle, high, cluster.join, few=True)
+        before = (lines[::-1] for lines in self._chosen(earlier, invalid))
+        return choose_lines.nearest(before, self._chosen(later, invalid), moment, limit)
 
     def _chosen(self, lists: Iterator[list[bytes]], invalid: choose_lines.Invalid) -> Iterator[list[bytes]]:
         """The lines that pass all filters, in the order of pywb's steps."""
+        if self._visible is not None:
+            lists = choose_lines.keep_passing(lists, [self._visible], invalid)
         if self.query.resolve_revisits:
             lists = choose_lines.resolve_revisits(lists, invalid)
         if self._filters:

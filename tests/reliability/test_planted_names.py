@@ -65,7 +65,7 @@ CALLS = {
     "serve": "serve --config-only w/p --archives . c",
 }
 NO_PROCESSES = {"cat", "serve", "split-points", "prefix-index"}
-READ_ONLY = {"lookup", "get", "crawls", "verify"}
+READ_ONLY = {"lookup", "get", "crawls", "verify", "cdx-server"}
 
 
 def linked(place: Path, mine: Path) -> None:

@@ -22,7 +22,7 @@ from cdxmill.commands.clusters.zipnum import (
 )
 from cdxmill.commands.per_archive.index import IndexOptions, IndexSummary, index_to_directory
 from cdxmill.errors import InputError, StoppedError, UsageError
-from cdxmill.formats.clusters.zipnum import ARCHIVES, format_path_index
+from cdxmill.formats.clusters.zipnum import ARCHIVES, CDX_DIRECTORY, format_path_index
 from cdxmill.formats.own_records import FAILURES, OUTPUTS
 from cdxmill.inputs.cdx_files import take_inventory
 from cdxmill.inputs.named import Input, check_archives
@@ -34,8 +34,6 @@ from cdxmill.running.failures import Failures
 from cdxmill.running.resume import fingerprint
 from cdxmill.storage.location import Location, PathOrUrl, join, locate
 from cdxmill.storage.own import own_directory
-
-CDX_DIRECTORY = "cdx"
 
 
 class BuildSummary(NamedTuple):

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from cdxmill.formats.clusters.zipnum import BEYOND
 from cdxmill.formats.lines.capture_fields import ALSO, FIELDS, field_reader
@@ -85,6 +85,19 @@ def key_range(url: str, match_type: str | None = None) -> KeyRange:
     if match_type == "host":
         return KeyRange(host + b")/", host + b"*")
     return KeyRange(host + (b")/" if b"," in host else b","), host + b"-")
+
+
+def ignored_part(url: str, match_type: str | None) -> str:
+    """The part of a query that its range does not depend on: the path behind a host, or a * in the name of a host.
+
+    >>> ignored_part("*.example.com/a*", None), ignored_part("*.example.com/*", None), ignored_part("example.com/a*", None)
+    ('a*', '', '')
+    """
+    url, match_type = _kind(url, match_type)
+    host, _, path = _key(url).decode("utf-8", "surrogateescape").partition(")/")
+    if match_type in ("host", "domain"):
+        return path.removesuffix("*") and path
+    return host if "*" in host else ""
 
 
 def _kind(url: str, match_type: str | None) -> tuple[str, str]:
@@ -168,7 +181,18 @@ class Filter(NamedTuple):
     passes: Passes
 
 
-def parse_filter(text: str) -> Filter:
+class Pattern(Protocol):
+    """A compiled regular expression: of `re`, or of another library."""
+
+    def match(self, text: str, /) -> object | None:
+        """The match at the start of a text."""
+
+
+Compile = Callable[[str], Pattern]
+"""Makes a pattern. Raises re.error."""
+
+
+def parse_filter(text: str, compile_pattern: Compile = re.compile) -> Filter:
     """The filter. Without `FIELD:`, it applies to the whole line. Raises ValueError.
 
     >>> line = b'com,a)/ 2020 {"mime": "text/html", "status": "200"}'
@@ -188,7 +212,7 @@ def parse_filter(text: str) -> Filter:
         raise ValueError(f"invalid filter {text!r}: expected {_meant(confused)}")
     field = name if colon and name else None
     read = _whole if field is None else field_reader(field)
-    matches = _matcher(operator, value if colon else rest, text)
+    matches = _matcher(operator, value if colon else rest, text, compile_pattern)
     if inverted:
         return Filter(field, lambda line: not matches(read(line)))
     return Filter(field, lambda line: matches(read(line)))
@@ -205,13 +229,13 @@ def _whole(line: bytes) -> str:
     return line.rstrip().decode("utf-8", "surrogateescape")
 
 
-def _matcher(operator: str, value: str, text: str) -> Callable[[str], bool]:
+def _matcher(operator: str, value: str, text: str, compile_pattern: Compile) -> Callable[[str], bool]:
     if operator == "=":
         return value.__eq__
     if operator == "":
         return lambda field: value in field
     try:
-        match = re.compile(value).match
+        match = compile_pattern(value).match
     except re.error as error:
         raise ValueError(f"invalid filter {text!r}: not a regular expression ({error})") from None
     return lambda field: match(field) is not None

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from heapq import nsmallest
-from itertools import chain, compress
+from itertools import chain, compress, islice
 from typing import NamedTuple, TypeVar
 
 from cdxmill.formats.lines.capture_fields import (
@@ -180,6 +182,20 @@ def sort_closest(lists: Lists, moment: str, limit: int | None) -> Iterator[list[
     yield sorted(lines, key=distance) if limit is None else nsmallest(limit, lines, key=distance)
 
 
+def nearest(before: Lists, after: Lists, moment: str, limit: int) -> Iterator[list[bytes]]:
+    """As `sort_closest`, for the lines of one URL: those `before` the moment, the latest first, and those `after`.
+
+    No more lines are read than are needed.
+    """
+    earlier: list[bytes] = []
+    for line in chain.from_iterable(before):
+        if len(earlier) >= limit and timestamp_of_line(line) != timestamp_of_line(earlier[-1]):
+            break
+        earlier.append(line)
+    later = islice(chain.from_iterable(after), limit)
+    yield from sort_closest([earlier[::-1], list(later)], moment, limit)
+
+
 def seconds(timestamp: str) -> float:
     """A timestamp as seconds since 1970. Missing parts get their greatest value; others are clamped. Raises ValueError.
 
@@ -194,7 +210,21 @@ def seconds(timestamp: str) -> float:
 
 def _seconds(timestamp: bytes) -> float | None:
     """As `seconds`; None if the timestamp is not a date."""
-    digits = timestamp_of(timestamp[:14])
-    if digits is None:
-        return None
-    return datetime.strptime(digits.decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
+    digits = timestamp[:14]
+    if not _USUAL_TIME(digits):  # nearly all are usual, and are read five times as fast so
+        found = timestamp_of(digits)
+        if found is None:
+            return None
+        digits = found
+    return _day(digits[:8]) + 3600.0 * int(digits[8:10]) + 60 * int(digits[10:12]) + int(digits[12:])
+
+
+_USUAL_TIME = re.compile(
+    rb"[12]\d{3}(?:0[1-9]|1[0-2])(?:0[1-9]|1\d|2[0-8])(?:[01]\d|2[0-3])[0-5]\d[0-5]\d"
+).fullmatch
+
+
+@lru_cache(1 << 12)
+def _day(digits: bytes) -> float:
+    """The start of a day, YYYYMMDD, in seconds since 1970."""
+    return datetime.strptime(digits.decode(), "%Y%m%d").replace(tzinfo=UTC).timestamp()

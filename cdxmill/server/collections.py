@@ -1,0 +1,159 @@
+"""The collections of a server: a name, and a cluster that stays open and follows its changes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+
+from cdxmill.cluster.reader import ClusterReader
+from cdxmill.errors import UsageError
+from cdxmill.formats.clusters.zipnum import BLOCK_LINES
+from cdxmill.formats.lines.lookup_query import KeyRange
+from cdxmill.options.queries import Query
+from cdxmill.search.kept import KeptCluster
+from cdxmill.search.query import OpenCluster, Pages, PreparedQuery, count_pages, no_page
+from cdxmill.search.sources import Source
+from cdxmill.server.access import Access
+from cdxmill.server.answers import RequestError, bad_request
+from cdxmill.server.patterns import compile_safely
+from cdxmill.server.watch import Watch, watched
+
+
+class Inquiry:
+    """A question to a collection that was checked: it can be answered now, or in another thread. Raises RequestError."""
+
+    def __init__(self, collection: Collection, url: str | KeyRange, query: Query, watch: Watch) -> None:
+        self.collection, self.query, self.watch = collection, query, watch
+        self._page = query.page
+        self.state: bytes | None = None
+        """That of the collection when it was read."""
+        access = collection.access
+        try:
+            prepared = PreparedQuery(query, None, None, compile_safely)
+            self.keys = prepared.keys(url) if isinstance(url, str) else url
+            self._is_guarded = access is not None and access.touches(self.keys)
+            if access is not None and self._is_guarded:
+                query = query if self._page is None else _whole(query)
+                prepared = PreparedQuery(query, None, access.visible(), compile_safely)
+        except UsageError as error:
+            raise bad_request(str(error)) from None
+        self._prepared = prepared
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether each piece of the answer takes a block or two of a local cluster."""
+        query = self.query
+        is_near = (
+            query.limit is not None
+            and self.keys.is_one_url
+            and not (query.collapse or query.resolve_revisits)
+        )
+        is_sorted = query.sort in ("reverse", "newest") or (query.closest is not None and not is_near)
+        return self.collection.is_local and not is_sorted and self._page is None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all lines of one URL are the answer, so that the first one is found at once."""
+        return self.keys.is_one_url and not (self.query.filter or self._is_guarded)
+
+    @property
+    def header(self) -> bytes | None:
+        """The line before all others, if the format has one."""
+        return self._prepared.header
+
+    @contextmanager
+    def _opened(self) -> Iterator[OpenCluster]:
+        with self.collection.kept().opened() as cluster:
+            self.state = self.collection.state_of(cluster)
+            yield watched(cluster, self.watch)
+
+    def lists(self) -> Iterator[list[bytes]]:
+        """The printed lines. Raises RequestError if the page does not exist, or a field."""
+        with self._opened() as cluster:
+            try:
+                yield from self._of_page(cluster)
+            except UsageError as error:
+                raise bad_request(str(error)) from None
+
+    def _of_page(self, cluster: OpenCluster) -> Iterator[list[bytes]]:
+        lists = self._prepared.answer(cluster, self.keys)
+        if self._page is None or not self._is_guarded:
+            return lists
+        return self._visible_page(lists, self._page, _lines_of_page(cluster, self.query.page_size))
+
+    def _visible_page(self, lists: Iterator[list[bytes]], page: int, size: int) -> Iterator[list[bytes]]:
+        """The lines of a page, of those that may be seen: blocks would show how many are hidden."""
+        lines = (line for some in lists for line in some)
+        taken = islice(lines, page * size, (page + 1) * size)
+        first = next(taken, None)
+        if first is None and page:
+            raise no_page(page)
+        yield [] if first is None else [first, *taken]
+
+    def count(self) -> int:
+        """The number of lines."""
+        with self._opened() as cluster:
+            return self._prepared.count(cluster, self.keys)
+
+    def pages(self) -> Pages:
+        """The number of pages."""
+        with self._opened() as cluster:
+            size = self.query.page_size
+            if not self._is_guarded:
+                return count_pages(cluster, self.keys, size)
+            lines, most = self._prepared.count(cluster, self.keys), _lines_of_page(cluster, size)
+            return Pages(-(-lines // most), size, -(-lines * size // most))
+
+
+def _whole(query: Query) -> Query:
+    from dataclasses import replace
+
+    return replace(query, page=None)
+
+
+def _lines_of_page(cluster: OpenCluster, size: int) -> int:
+    return size * (cluster.reader.block_lines() or BLOCK_LINES)
+
+
+class Collection:
+    """A cluster under a name. It is opened by the first question."""
+
+    def __init__(self, name: str, source: Source, access: Access | None, title: str = "") -> None:
+        self.name, self.title, self.source, self.access = name, title or name, source, access
+        self.is_local = not source.crawl and "://" not in source.name
+        self._lock = threading.Lock()
+        self._kept: KeptCluster | None = None
+
+    def kept(self) -> KeptCluster:
+        """The open cluster."""
+        with self._lock:
+            if self._kept is None:
+                self._kept = KeptCluster(self.source.cluster)
+            return self._kept
+
+    def close(self) -> None:
+        """Close the files."""
+        if self._kept is not None:
+            self._kept.close()
+
+    def state(self) -> bytes | None:
+        """What is another one if an answer may be another one; None if that is not known."""
+        with self.kept().opened() as cluster:
+            return self.state_of(cluster)
+
+    def state_of(self, cluster: OpenCluster) -> bytes | None:
+        """As `state`, of the open cluster."""
+        reader = cluster.reader
+        is_fixed = self.is_local and (self.access is None or self.access.is_fixed)
+        if not is_fixed or not isinstance(reader, ClusterReader) or reader.state is None:
+            return None
+        return b"%r" % (reader.state,)
+
+
+def named(collections: Mapping[str, Collection], name: str) -> Collection:
+    """The collection of a name. Raises RequestError."""
+    if name not in collections:
+        raise RequestError(404, f"there is no collection {name!r}; see /collinfo.json")
+    return collections[name]

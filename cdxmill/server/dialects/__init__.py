@@ -1,0 +1,1 @@
+"""One module per dialect: the parameters that its clients send, and the answers that they read."""

@@ -1,0 +1,51 @@
+"""What the server counts, for Prometheus."""
+
+from __future__ import annotations
+
+import os
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+KIND = "text/plain; version=0.0.4; charset=utf-8"
+DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable with the directory in which several workers keep their numbers."""
+
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60)
+
+
+class Metrics:
+    """The numbers of this worker."""
+
+    def __init__(self) -> None:
+        own = CollectorRegistry()
+        self._own = own
+        self.requests = Counter(
+            "cdxmill_requests", "Requests by endpoint and status", ("endpoint", "status"), registry=own
+        )
+        self.seconds = Histogram(
+            "cdxmill_request_seconds",
+            "Time to the end of the answer",
+            ("endpoint",),
+            registry=own,
+            buckets=_BUCKETS,
+        )
+        self.sent = Counter("cdxmill_sent_bytes", "Bytes of answers, before compression", registry=own)
+        self.broken = Counter("cdxmill_broken_answers", "Answers that ended with an error", registry=own)
+        self.running = Gauge(
+            "cdxmill_running_requests", "Requests being answered", registry=own, multiprocess_mode="livesum"
+        )
+
+    def text(self) -> bytes:
+        """The numbers of all workers."""
+        if not os.environ.get(DIRECTORY):
+            return generate_latest(self._own)
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry)
+
+
+def forget(process: int) -> None:
+    """A worker has ended: it runs no requests any more."""
+    if os.environ.get(DIRECTORY):
+        mark_process_dead(process)  # type: ignore[no-untyped-call]

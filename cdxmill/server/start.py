@@ -1,0 +1,183 @@
+"""cdx-server: the workers, and what each of them is made of.
+
+A worker starts with the settings in its environment. SIGHUP replaces the workers one after another, so that they read the
+access rules again; SIGTERM lets them finish their answers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import socket
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from cdxmill.errors import StoppedError, UsageError
+from cdxmill.messages import say
+from cdxmill.options.cdx_server import CdxServing
+from cdxmill.running.processes import end_with_parent
+from cdxmill.search.sources import Source, find_sources
+from cdxmill.server.access import Access, parse_embargo, read_rules
+from cdxmill.server.app import Server, Settings
+from cdxmill.server.collections import Collection
+from cdxmill.server.log import AccessLog
+from cdxmill.server.metrics import DIRECTORY
+from cdxmill.server.protocol import LimitedProtocol
+from cdxmill.storage.location import locate
+
+_SETTINGS = "CDXMILL_CDX_SERVER"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_TAKEN = frozenset(("cdx", "wayback", "health", "metrics", "collinfo.json", "page.css", "page.js"))
+_GRACE = 30
+_KEEP_ALIVE = 15
+
+
+@dataclass(frozen=True)
+class _Started:
+    """What the workers get from their parent."""
+
+    clusters: Mapping[str, str]
+    access: tuple[str, ...]
+    embargo: str | None
+    replay: str | None
+    rate: float
+    log: str | None
+
+
+def serve(asked: CdxServing) -> int:
+    """Serve clusters until it is stopped. Raises UsageError for what cannot be served, StoppedError if no worker starts."""
+    replay = asked.replay and asked.replay.rstrip("/") + "/"
+    named = {name: source.name for name, source in find_collections(asked.clusters).items()}
+    started = _Started(
+        named, tuple(asked.access), asked.embargo, replay, asked.rate / asked.workers, asked.log
+    )
+    _check(started)
+    with (
+        _listening(asked.bind, asked.port) as listener,
+        tempfile.TemporaryDirectory(prefix="cdxmill-") as numbers,
+    ):
+        os.environ[_SETTINGS] = json.dumps(asdict(started))
+        if asked.workers > 1:
+            os.environ[DIRECTORY] = numbers
+        _raise_file_limit()
+        say(f"http://{_host(asked.bind)}:{listener.getsockname()[1]}/: {', '.join(named)}")
+        workers = Multiprocess(_config(asked.workers), [listener])
+        workers.run()
+        stopped = [one.exitcode for one in workers.processes if one.exitcode not in (0, None)]
+    if any(code == uvicorn.config.STARTUP_FAILURE for code in stopped):
+        raise StoppedError("the server could not start; see the messages above")
+    return 0
+
+
+def _config(workers: int) -> uvicorn.Config:
+    return uvicorn.Config(
+        "cdxmill.server.start:application",
+        factory=True,
+        workers=workers,
+        http=LimitedProtocol,
+        loop="uvloop",
+        ws="none",
+        lifespan="on",
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=_GRACE,
+        timeout_worker_healthcheck=60,
+    )
+
+
+def application() -> Server:
+    """The application of a worker."""
+    told = json.loads(os.environ[_SETTINGS])
+    started = _Started(**{**told, "access": tuple(told["access"])})
+    end_with_parent()
+    access = _access(started)
+    collections = {
+        name: Collection(name, source, access)
+        for name, source in find_collections(
+            [f"{name}={place}" for name, place in started.clusters.items()]
+        ).items()
+    }
+    return Server(collections, Settings(started.replay, started.rate, started.log))
+
+
+def _check(started: _Started) -> None:
+    """Raise UsageError or InputError for what no worker could use."""
+    _access(started)
+    AccessLog(started.log).close()
+    for place in started.clusters.values():
+        (source,) = find_sources(place, None)
+        if not source.crawl:
+            Collection("", source, None).kept().close()
+
+
+def _access(started: _Started) -> Access | None:
+    if not started.access and started.embargo is None:
+        return None
+    embargo = None if started.embargo is None else parse_embargo(started.embargo)
+    return Access(read_rules(map(locate, started.access)), embargo)
+
+
+def find_collections(given: Iterable[str]) -> dict[str, Source]:
+    """The clusters by name. Raises UsageError."""
+    found: dict[str, Source] = {}
+    for text in given:
+        name, place = _split(text)
+        for source in find_sources(place, None):
+            if source.is_pipe or source.is_tree:
+                raise UsageError(f"{place}: give a ZipNum cluster or a CDX file")
+            own = name if name and not source.is_listed else source.crawl or _own_name(place)
+            if not _NAME.fullmatch(own) or own in _TAKEN or own.endswith("-index"):
+                raise UsageError(f"{own!r} cannot be the name of a collection; give one: NAME={place}")
+            if own in found:
+                raise UsageError(f"two collections are named {own}; give them names: NAME={place}")
+            found[own] = source
+    return found
+
+
+def _split(text: str) -> tuple[str, str]:
+    name, equals, place = text.partition("=")
+    return (name, place) if equals and place and _NAME.fullmatch(name) else ("", text)
+
+
+def _own_name(place: str) -> str:
+    """The name of a directory; of one named indexes, the name of the directory above."""
+    path = locate(locate(place).absolute())
+    return path.parent.name if path.name == "indexes" else path.name
+
+
+def _listening(address: str, port: int) -> socket.socket:
+    """The socket on which all workers listen. Raises UsageError if the port is taken."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((address, port))
+        listener.listen(2048)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(
+            f"cannot listen on {address} port {port} ({reason}); choose another --port or --bind"
+        ) from None
+    listener.set_inheritable(True)
+    return listener
+
+
+def _host(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
+
+
+def _raise_file_limit() -> None:
+    """Each connection is an open file."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 1 << 16 if hard == resource.RLIM_INFINITY else min(hard, 1 << 16)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
