@@ -1,18 +1,19 @@
-"""Issue 33: a data node that is away, a node whose disk is full, and twins that Hadoop itself starts: the same bytes, or no cluster."""
+"""Issue 33: a data node that is away, and twins that Hadoop itself starts: the same bytes, or no cluster."""
 
 from __future__ import annotations
 
 import os
 import re
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from .conftest import Hadoop
-from .job_runs import Jobs, ended
-from .test_faults import Places, cluster, places, stopped, words
+from .job_runs import Jobs, Task, ended, files_below
+from .test_faults import CLUSTER, Places, cluster, places, stopped, words
 
 __all__ = ["places"]  # a fixture
 
@@ -62,3 +63,36 @@ def test_a_data_node_that_is_away_is_waited_for(
     assert job.status == 0, job.stderr
     assert job.counter("Failed map tasks") == 0, "each waited; four attempts in a row would end the job"
     assert cluster(jobs, tmp_path / "got") == places.expected["a"]
+
+
+SPECULATE = (
+    "mapreduce.reduce.speculative=true",
+    "mapreduce.job.speculative.retry-after-no-speculate=500",
+)
+
+
+def twin_of(jobs: Jobs, slow: Task, process: subprocess.Popen[bytes]) -> Task:
+    """The attempt that Hadoop starts beside a slow one."""
+    while process.poll() is None:
+        for task in jobs.tasks("shard"):
+            if (task.partition, task.pid) != (slow.partition, slow.pid) and task.partition == slow.partition:
+                return task
+        time.sleep(0.05)
+    raise AssertionError(ended(process))
+
+
+def test_twins_of_speculative_execution_write_one_shard(jobs: Jobs, places: Places, tmp_path: Path) -> None:
+    """To a directory that all nodes share, where both write under the same names; the slow one goes on beside its twin."""
+    options = [word for setting in SPECULATE for word in ("--jobconf", setting)]
+    given = words(places, "a", *options)
+    given[given.index(CLUSTER)] = (tmp_path / "C").as_uri()
+    with jobs.start("zipnumclusterjob", *given) as process:
+        slow = stopped(jobs, "shard", process, lambda task: task.partition == 2)
+        twin = twin_of(jobs, slow, process)
+        os.kill(slow.pid, signal.SIGCONT)
+        job = ended(process)
+    assert job.status == 0, job.stderr
+    assert twin.attempt != slow.attempt
+    assert job.counter("Launched reduce tasks") == 4
+    assert job.counter("Failed reduce tasks") == 0
+    assert files_below(tmp_path / "C") == places.expected["a"]
