@@ -133,6 +133,13 @@ def _of_changes(bench: CrashBench) -> list[Scenario]:
     add = ["add", "-q", cluster, "--cdx", str(bench.base / "old.cdx")]
     archives = ["add", "-q", cluster, str(bench.base / "in")]
     remove = ["remove", "-q", "--keep-old", "0", cluster, "*.iana.org"]
+    merge = [
+        "merge",
+        "-q",
+        "-o",
+        str(bench.out / "m"),
+        *(str(bench.base / name) for name in ("changed", "cluster")),
+    ]
     old = _copied(bench, "changed", "c")
     return [
         Scenario("add", add + _ONE, old, is_change=True),
@@ -140,6 +147,8 @@ def _of_changes(bench: CrashBench) -> list[Scenario]:
         Scenario("add-archives", archives + _ONE, old, is_change=True),
         Scenario("remove", remove + _ONE, old, is_change=True),
         Scenario("compact", ["compact", "-q", cluster, *_ONE], old, is_change=True),
+        Scenario("merge", [*merge, *_ONE]),
+        Scenario("merge-2", [*merge, *_TWO]),
     ]
 
 

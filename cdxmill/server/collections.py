@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 
 from cdxmill.cluster.reader import ClusterReader
@@ -27,6 +27,8 @@ class Inquiry:
     def __init__(self, collection: Collection, url: str | KeyRange, query: Query, watch: Watch) -> None:
         self.collection, self.query, self.watch = collection, query, watch
         self._page = query.page
+        self.state: bytes | None = None
+        """That of the collection when it was read."""
         access = collection.access
         try:
             prepared = PreparedQuery(query, None, None, compile_safely)
@@ -43,7 +45,12 @@ class Inquiry:
     def is_quick(self) -> bool:
         """Whether each piece of the answer takes a block or two of a local cluster."""
         query = self.query
-        is_sorted = query.sort in ("reverse", "newest") or (query.closest is not None and query.limit is None)
+        is_near = (
+            query.limit is not None
+            and self.keys.is_one_url
+            and not (query.collapse or query.resolve_revisits)
+        )
+        is_sorted = query.sort in ("reverse", "newest") or (query.closest is not None and not is_near)
         return self.collection.is_local and not is_sorted and self._page is None
 
     @property
@@ -56,9 +63,15 @@ class Inquiry:
         """The line before all others, if the format has one."""
         return self._prepared.header
 
+    @contextmanager
+    def _opened(self) -> Iterator[OpenCluster]:
+        with self.collection.kept().opened() as cluster:
+            self.state = self.collection.state_of(cluster)
+            yield watched(cluster, self.watch)
+
     def lists(self) -> Iterator[list[bytes]]:
         """The printed lines. Raises RequestError if the page does not exist, or a field."""
-        with self.collection.opened(self.watch) as cluster:
+        with self._opened() as cluster:
             try:
                 yield from self._of_page(cluster)
             except UsageError as error:
@@ -81,12 +94,12 @@ class Inquiry:
 
     def count(self) -> int:
         """The number of lines."""
-        with self.collection.opened(self.watch) as cluster:
+        with self._opened() as cluster:
             return self._prepared.count(cluster, self.keys)
 
     def pages(self) -> Pages:
         """The number of pages."""
-        with self.collection.opened(self.watch) as cluster:
+        with self._opened() as cluster:
             size = self.query.page_size
             if not self._is_guarded:
                 return count_pages(cluster, self.keys, size)
@@ -120,38 +133,23 @@ class Collection:
                 self._kept = KeptCluster(self.source.cluster)
             return self._kept
 
-    def opened(self, watch: Watch) -> _Opened:
-        """The cluster, for one answer."""
-        return _Opened(self.kept(), watch)
-
     def close(self) -> None:
         """Close the files."""
         if self._kept is not None:
             self._kept.close()
 
-    def tag(self, question: bytes) -> bytes | None:
-        """What changes if the answer to a question may have changed; None if that is not known."""
-        if not self.is_local or (self.access is not None and not self.access.is_fixed):
-            return None
+    def state(self) -> bytes | None:
+        """What is another one if an answer may be another one; None if that is not known."""
         with self.kept().opened() as cluster:
-            reader = cluster.reader
-            if not isinstance(reader, ClusterReader) or reader.state is None:
-                return None
-            state = repr(reader.state).encode("utf-8", "surrogateescape")
-        return b'W/"%08x%08x"' % (zlib.crc32(state), zlib.crc32(question))
+            return self.state_of(cluster)
 
-
-class _Opened:
-    """The `with` statement of a cluster that is read for one answer."""
-
-    def __init__(self, kept: KeptCluster, watch: Watch) -> None:
-        self._opened, self._watch = kept.opened(), watch
-
-    def __enter__(self) -> OpenCluster:
-        return watched(self._opened.__enter__(), self._watch)
-
-    def __exit__(self, *error: object) -> None:
-        self._opened.__exit__(*error)  # type: ignore[arg-type]
+    def state_of(self, cluster: OpenCluster) -> bytes | None:
+        """As `state`, of the open cluster."""
+        reader = cluster.reader
+        is_fixed = self.is_local and (self.access is None or self.access.is_fixed)
+        if not is_fixed or not isinstance(reader, ClusterReader) or reader.state is None:
+            return None
+        return b"%r" % (reader.state,)
 
 
 def named(collections: Mapping[str, Collection], name: str) -> Collection:

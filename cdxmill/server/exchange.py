@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
+from zlib import crc32
 
 from isal import isal_zlib
 
@@ -141,6 +142,8 @@ class Exchange:
             self._watch.end()
         pieces = iter(answer.body)
         data, is_done = self._slice(pieces, seconds)
+        if planned.question is not None:
+            self._tag = self._tag_of(planned.question.state)
         return answer, pieces, data, is_done
 
     def _slice(self, pieces: Iterator[bytes], seconds: float) -> tuple[bytes, bool]:
@@ -161,12 +164,18 @@ class Exchange:
 
     def _unchanged(self, found: Route) -> Response | None:
         """The answer to a client that has it already."""
-        question = b"%b?%b" % (self._scope["raw_path"], self._scope["query_string"])
-        self._tag = found.collection.tag(question)
-        known = self._headers.get(b"if-none-match", b"")
-        if self._tag is None or self._tag not in known:
+        known = self._headers.get(b"if-none-match")
+        if known is None or (tag := self._tag_of(found.collection.state())) is None or tag not in known:
             return None
+        self._tag = tag
         return Response(304, "", ())
+
+    def _tag_of(self, state: bytes | None) -> bytes | None:
+        """The ETag of an answer from a collection in a state."""
+        if state is None:
+            return None
+        question = b"%b?%b" % (self._scope["raw_path"], self._scope["query_string"])
+        return b'W/"%08x%08x"' % (crc32(state), crc32(question))
 
     def _head(self, answer: Response, more: Headers) -> Mapping[str, Any]:
         headers = [*_ALWAYS, *answer.headers, *more]

@@ -60,10 +60,10 @@ def enter_private_network() -> None:
 class Wayback:
     """A running `wayback`. One thread starts it and sends all requests, because the network belongs to that thread."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, network: ThreadPoolExecutor | None = None) -> None:
         self._directory = directory
         self._log = directory / "wayback.log"
-        self._network = ThreadPoolExecutor(1, initializer=enter_private_network)
+        self._network = network or ThreadPoolExecutor(1, initializer=enter_private_network)
         self._process = self._network.submit(self._start).result()
 
     def get(self, path: str) -> Answer:

@@ -19,6 +19,8 @@ from cdxmill.options.queries import Query
 from cdxmill.search.lookup import lookup
 from cdxmill.search.query import PreparedQuery
 
+from ..material.cdx_server import CdxServer, cdx_server
+
 if TYPE_CHECKING:
     from tests.conftest import Cluster
     from tests.serving.conftest import Wayback
@@ -190,12 +192,21 @@ def answer_of(wayback: Wayback, asked: dict[str, Any]) -> bytes:
 
 
 def test_hundreds_of_random_questions_have_the_same_answers(wayback: Wayback, cluster: Cluster) -> None:
+    """The answers of `lookup` and of the CDX server, which takes pywb's parameters as they are."""
+    with cdx_server(f"web={cluster.directory}") as server:
+        compare(wayback, cluster, server)
+
+
+def compare(wayback: Wayback, cluster: Cluster, server: CdxServer) -> None:
     answered = 0
     for asked in questions(cluster.lines()):
         theirs = answer_of(wayback, asked)
         if not is_possible(asked):
             assert theirs == b""
+            assert server.ask("/web/cdx", asked).status == 400
             continue
+        served = server.ask("/web/cdx", asked)
+        assert (served.status, served.body) == (200, theirs), json.dumps(asked)
         ours = b"".join(line + b"\n" for line in lookup(cluster.directory, asked["url"], query_of(asked)))
         assert ours == theirs, json.dumps(asked)
         answered += bool(ours)

@@ -1,0 +1,139 @@
+"""Access rules and embargoes: pywb's answers for the same rules, and nothing that is hidden shows in any endpoint."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdxmill.errors import InputError, UsageError
+from cdxmill.server.access import Access, parse_embargo, read_rules
+from cdxmill.storage.location import locate
+
+from ..material.cdx_server import cdx_server
+from .conftest import CAPTURES, MANY
+
+pytestmark = pytest.mark.filterwarnings("ignore:'cgi' is deprecated:DeprecationWarning")  # pywb imports it
+
+NOW = datetime(2024, 3, 31, 12, tzinfo=UTC)
+KEYS = ("org,", "org,a", "org,a)/", "org,a)/x", "org,a)/x###", "org,ab)/", "com,", "org,a,b)/")
+"""Not `*,`: pywb does not reach it if there are rules for domains before the URL's."""
+URLKEYS = ("org,a)/", "org,a)/x", "org,a)/xy", "org,ab)/", "org,a,b)/x", "com,z)/", "net,q)/")
+ACCESS = ("allow", "exclude", "allow_ignore_embargo")
+
+
+def rules_of(tmp_path: Path, rules: dict[str, dict[str, Any]]) -> Path:
+    """A file of rules, sorted as pywb needs it."""
+    path = tmp_path / "rules.aclj"
+    lines = [f"{key} - {json.dumps(fields)}\n" for key, fields in sorted(rules.items(), reverse=True)]
+    path.write_text("".join(lines))
+    return path
+
+
+def url_of(urlkey: str) -> str:
+    host, _, path = urlkey.partition(")")
+    return f"http://{'.'.join(reversed(host.split(',')))}{path}"
+
+
+@given(
+    st.dictionaries(st.sampled_from(KEYS), st.sampled_from(ACCESS), max_size=5),
+    st.sampled_from(["", "before", "after"]),
+)
+def test_the_same_captures_are_hidden_as_by_pywb(
+    tmp_path_factory: pytest.TempPathFactory, rules: dict[str, str], kind: str
+) -> None:
+    from pywb.warcserver.access_checker import AccessChecker
+    from pywb.warcserver.index.cdxobject import CDXObject
+
+    tmp_path = tmp_path_factory.mktemp("rules")
+    fields = {key: {"access": access} | ({kind: "2020"} if kind else {}) for key, access in rules.items()}
+    path = rules_of(tmp_path, fields)
+    lines = [
+        f'{key} {year}0601000000 {{"url": "{url_of(key)}"}}'.encode()
+        for key in URLKEYS
+        for year in (2019, 2021)
+    ]
+    checker = AccessChecker(str(path)) if rules else None
+    theirs = [line for line in lines if checker is None or list(checker.wrap_iter([CDXObject(line)], None))]
+    visible = Access(read_rules([locate(path)])).visible()
+    assert list(filter(visible, lines)) == theirs
+
+
+def test_a_rule_for_everything_holds_where_no_other_does(tmp_path: Path) -> None:
+    path = rules_of(tmp_path, {"*,": {"access": "exclude"}, "com,": {"access": "allow"}})
+    visible = Access(read_rules([locate(path)])).visible()
+    assert visible(b"com,a)/ 2020 {}")
+    assert not visible(b"org,a)/ 2020 {}")
+
+
+@pytest.mark.parametrize(
+    ("embargo", "hidden"),
+    [
+        ("newer:1m", "20240301000000"),
+        ("newer:1m1d", "20240229000000"),
+        ("older:1y", "20230330000000"),
+        ("before:2020", "20191231235959"),
+        ("after:2020", "20200101000000"),
+        ("newer:2w", "20240320000000"),
+    ],
+)
+def test_an_embargo_hides_what_is_in_its_period(embargo: str, hidden: str) -> None:
+    access = Access({}, parse_embargo(embargo), lambda: NOW)
+    line = f"org,a)/ {hidden} {{}}".encode()
+    other = {"newer": "20200101000000", "older": "20240301000000", "before": "2021", "after": "20191231"}
+    assert not access.visible()(line)
+    assert access.visible()(f"org,a)/ {other[embargo.partition(':')[0]]} {{}}".encode())
+
+
+@pytest.mark.parametrize("text", ["", "newer", "newer:", "newer:1", "sooner:1y", "before:x", "older:1y 2m"])
+def test_a_wrong_embargo_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="invalid embargo"):
+        parse_embargo(text)
+
+
+@pytest.mark.parametrize(
+    "line", ["org,a)/", "org,a)/ - {", 'org,a)/ - {"access": "hide"}', 'org,a)/ - ["access"]']
+)
+def test_a_line_that_is_no_rule_is_an_error(tmp_path: Path, line: str) -> None:
+    (tmp_path / "bad.aclj").write_text('com,a)/ - {"access": "allow"}\n' + line + "\n")
+    with pytest.raises(InputError, match="line 2 is no access rule"):
+        read_rules([locate(tmp_path / "bad.aclj")])
+
+
+def test_nothing_that_is_hidden_shows_in_any_answer(many_cluster: Path, tmp_path: Path) -> None:
+    path = rules_of(tmp_path, {"example,many)/###": {"access": "exclude"}})
+    with cdx_server(many_cluster, "--access", path, "--replay", "http://replay/") as server:
+        assert server.ask("/many/cdx", url=MANY).body == b""
+        assert server.ask("/many-index", url=MANY).status == 404
+        assert server.ask("/many", url=MANY).body == b""
+        assert server.ask("/cdx/search/cdx", url=MANY).body == b""
+        assert "Resource Not In Archive" in server.ask("/many", q=f"type:urlquery url:{MANY}").text
+        assert json.loads(server.ask("/wayback/available", url=MANY).body)["archived_snapshots"] == {}
+        assert server.get(f"/many/timemap/link/{MANY}").status == 404
+        assert server.get(f"/many/timegate/{MANY}").status == 404
+        assert json.loads(server.ask("/many/cdx", url=MANY, showNumPages="true").body)["pages"] == 0
+        assert server.ask("/cdx/search/cdx", url=MANY, showNumPages="true").text == "0\n"
+        prefix = server.ask("/many/cdx", url=MANY, matchType="prefix")
+        assert prefix.body.count(b"\n") == 5
+        pages = json.loads(server.ask("/many/cdx", url=MANY, matchType="prefix", showNumPages="true").body)
+        assert (pages["pages"], pages["blocks"]) == (1, 1)
+        assert server.ask("/many/cdx", url=MANY, matchType="prefix", page=0).body == prefix.body
+        assert server.ask("/many/cdx", url=MANY, matchType="prefix", page=1).status == 400
+        assert server.ask("/many/cdx", url=MANY, closest="2020", limit=3).body == b""
+
+
+def test_an_embargo_holds_in_pages_and_counts(many_cluster: Path) -> None:
+    with cdx_server(many_cluster, "--embargo", "after:20200101000959") as server:
+        found = server.ask("/many/cdx", url=MANY, output="text", fl="timestamp").text.split()
+        assert found[-1] == "20200101000959"
+        assert len(found) == 600 < CAPTURES
+        pages = json.loads(server.ask("/many/cdx", url=MANY, showNumPages="true", pageSize=1).body)
+        assert pages == {"pages": 2, "pageSize": 1, "blocks": 2}
+        assert "etag" in server.ask("/many/cdx", url=MANY).headers
+    with cdx_server(many_cluster, "--embargo", "newer:1y") as server:
+        assert "etag" not in server.ask("/many/cdx", url=MANY).headers
