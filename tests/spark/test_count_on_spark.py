@@ -91,7 +91,7 @@ def test_counts_that_fill_the_memory_are_spilled(
 class Plain(Engine):
     """An engine that runs a step in this process. Parts come in another order."""
 
-    cores = 1
+    cores = tries = 1
 
     def shuffle_pieces(self, step: Shuffle) -> Iterator[object]:
         sent = [pair for task in step.tasks for pair in step.split(task)][::-1]
