@@ -9,9 +9,21 @@ from pathlib import Path
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.formats.own_records import format_row, parse_row
+from cdxmill.errors import UsageError
+from cdxmill.formats.own_records import TABLE, format_row, parse_row
 from cdxmill.inputs.named import Input
-from cdxmill.outputs.names import identity, unique_names
+from cdxmill.inputs.pipes import NO_NAME
+from cdxmill.outputs.names import (
+    cdx_names,
+    check_archives_stay,
+    check_index_names,
+    identity,
+    is_one_file,
+    output_file,
+    output_names,
+    unique_names,
+    writing,
+)
 from cdxmill.storage.location import Location
 
 from ..material.wacz_files import make_wacz
@@ -70,6 +82,84 @@ def test_a_row_is_read_back_as_it_was(fields: list[str]) -> None:
     assert parse_row(format_row(fields)) == fields
     assert format_row(fields).count(b"\n") == 1
     assert format_row(fields).count(b"\t") == len(fields) - 1
+
+
+def names_of(archives: list[Input], ending: str = ".cdx.gz") -> list[str]:
+    return list(output_names(archives, ending=ending).values())
+
+
+def test_an_output_has_the_name_of_its_archive_or_the_path_where_that_is_another_one_s() -> None:
+    assert names_of([archive("/x/a.warc.gz")]) == ["x/a.cdx.gz"]
+    assert names_of([archive("/x/a.warc.gz")._replace(name="w.warc.gz")]) == ["w.cdx.gz"]
+    two = [archive(f"/x/{name}/w.warc.gz")._replace(name="w.warc.gz") for name in "yz"]
+    assert names_of(two) == ["y/w.cdx.gz", "z/w.cdx.gz"]
+    hidden = [archive(f"/x/{name}")._replace(name=name) for name in ("_a", "b")]
+    assert names_of(hidden) == ["_a.cdx.gz", "b.cdx.gz"]
+    assert names_of(hidden, TABLE) == ["file_a.cdx.gz", "b.cdx.gz"]
+    with pytest.raises(UsageError, match="an archive from a pipe has no name"):
+        names_of([archive("-")._replace(name=NO_NAME)])
+
+
+def test_two_listed_archives_with_one_output_name_are_refused() -> None:
+    listed = [Input(Location(f"/{name}/w.warc.gz"), "w", f"list:{name}", "a/w.warc.gz") for name in "12"]
+    with pytest.raises(UsageError, match=r"would get the same output name a/w\.warc\.gz\.cdx\.gz; use two"):
+        names_of(listed)
+
+
+def test_an_output_is_one_file_if_it_has_such_a_name_and_is_no_directory(tmp_path: Path) -> None:
+    assert is_one_file(str(tmp_path / "a.cdxj.gz"))
+    assert not is_one_file(str(tmp_path / "a"))
+    (tmp_path / "d.cdxj").mkdir()
+    assert not is_one_file(str(tmp_path / "d.cdxj"))
+    (tmp_path / "f.cdxj").touch()
+    assert is_one_file(str(tmp_path / "f.cdxj"))
+    assert is_one_file("s3://b/a.cdx")
+    with pytest.raises(UsageError):
+        output_file("http://h/a.cdx", replace=True)
+    for size in (230, 231):
+        (name,) = names_of([archive("/a")._replace(name="x" * (size - 7))])
+        assert len(name) == (230 if size == 230 else 174)
+
+
+def test_indexes_of_a_crawl_are_where_common_crawl_has_them_if_that_is_asked_for() -> None:
+    one = Input(Location("s3://b/crawl-data/C/a.warc.gz"), "a", "crawl-data/C/a.warc.gz")
+    assert cdx_names([one], True)[one] == "cc-index/cdx/C/a.cdx.gz"
+    assert cdx_names([one], False)[one] == "crawl-data/C/a.cdx.gz"
+
+
+def test_two_archives_with_one_name_in_the_index_are_refused_but_not_one_archive_twice() -> None:
+    check_index_names([archive("/x/w.warc.gz"), archive("/x/../x/w.warc.gz")])
+    with pytest.raises(UsageError, match=r"both have the file name w\.warc\.gz in the index"):
+        check_index_names([archive("/x/w.warc.gz"), archive("/y/w.warc.gz")])
+    with pytest.raises(UsageError, match="give archives of different hosts to different runs"):
+        cdx_names([archive("/x/w.warc.gz"), archive("/y/w.warc.gz")], True)
+
+
+def test_a_file_that_exists_is_replaced_only_if_that_is_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "w.warc.gz"
+    path.write_bytes(b"mine")
+    with pytest.raises(UsageError, match="is an input"):
+        check_archives_stay([Location(str(path))], [archive(str(path))])
+    with pytest.raises(UsageError, match="exists"):
+        output_file(path, replace=False)
+    with pytest.raises(UsageError, match="exists"), writing(Location(str(path)), replace=False):
+        pass
+    assert path.read_bytes() == b"mine"
+    with writing(output_file(path, replace=True), replace=True) as file:
+        file.write(b"new")
+    assert path.read_bytes() == b"new"
+
+
+def test_a_file_that_appears_while_another_is_written_stays(tmp_path: Path) -> None:
+    place = output_file(tmp_path / "o", replace=False)
+    with pytest.raises(UsageError, match="exists"), writing(place, replace=False) as file:
+        file.write(b"new")
+        (tmp_path / "o").write_bytes(b"mine")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"o": b"mine"}
+    with writing(output_file(tmp_path / "r", replace=True), replace=True) as file:
+        file.write(b"new")
+        (tmp_path / "r").write_bytes(b"mine")
+    assert (tmp_path / "r").read_bytes() == b"new"
 
 
 def test_an_identity_is_no_spelling() -> None:

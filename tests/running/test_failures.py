@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import ClassVar
 
 import pytest
 
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, UntriedError
 from cdxmill.running import failures as module
 from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.progress import Progress
 from cdxmill.stages.lines.sort_lines import Run
 from cdxmill.tasks.sorting import SortResult
 
@@ -72,3 +74,45 @@ def test_failures_that_a_file_lists_are_counted_after_ten_of_a_kind(
     assert len(lines) == 2 * 11 + 1
     assert lines[10] == "a: 2 more failures of this kind: is corrupt"
     assert lines[-1] == "c: is corrupt"
+
+
+def test_what_was_only_counted_is_printed_once_in_the_end(capfd: pytest.CaptureFixture[str]) -> None:
+    """Of inputs that were not requested, because their server was given up, there is one line for each reason."""
+    found = Failures()
+    given_up = f"{UntriedError.START} h"
+    for number in range(12):
+        found.report_one_listed(Failure("a", number, f"is corrupt: {number}"), "is corrupt")
+        found.report_one_listed(Failure("b", number, f"{given_up}: {number}"), given_up)
+    for number in range(10):
+        found.report_one_listed(Failure("c", number, "is corrupt"), "is corrupt")
+    found.report(Failure("d", None, f"{UntriedError.START} i"))
+    assert capfd.readouterr().err.splitlines() == [
+        *(f"a@{number}: is corrupt: {number}" for number in range(10)),
+        *(f"c@{number}: is corrupt" for number in range(10)),
+    ]
+    found.close_listed()
+    assert capfd.readouterr().err.splitlines() == [
+        "a: 2 more failures of this kind: is corrupt",
+        f"12 failures: {given_up}; run it again later",
+        f"1 failure: {UntriedError.START} i; run it again later",
+    ]
+    found.close_listed()
+    assert capfd.readouterr().err == ""
+    assert found.count == 12 + 12 + 10 + 1
+
+
+def test_failures_are_printed_around_the_bar_or_not_at_all(capfd: pytest.CaptureFixture[str]) -> None:
+    class Bar(Progress):
+        said: ClassVar[list[str]] = []
+
+        def say(self, text: str) -> None:
+            self.said.append(text)
+
+    for is_printed in (True, False):
+        found = Failures(printed=is_printed)
+        with Bar("files", 1, quiet=True) as bar:
+            found.show_on(bar)
+            found.add("a", None, "is corrupt")
+            assert bar.failures == found.count == 1
+    assert Bar.said == ["a: is corrupt"]
+    assert capfd.readouterr().err == ""

@@ -1,0 +1,80 @@
+"""Put small faults in the code, one at a time, and run the tests that can see them: each fault has to fail a test.
+
+usage: python -m bench.code_mutants [--seed N] [--count N] [-p N] [--since REVISION] [--all] [FILE...]
+
+FILEs are those of the package, such as cdxmill/running/lock.py; by default the files with an entry of their own in tests.tsv.
+A fault is a condition that is negated or loses a part, an operator or number that is another one, or a statement that is
+missing. The same seed gives the same faults as long as their lines are the same. Survivors are printed as a diff with their
+name, and the exit status is 1. If one does no harm, add its name and the reason to accepted.tsv; else write a test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import tempfile
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from .changes import Mutant, mutants_of
+from .lists import accepted, guarded, seen_by
+from .trial import ROOT, Lab, changed_since, diff_of
+
+_lab: Lab
+
+
+def drawn(paths: Iterable[str], seed: int, count: int | None) -> list[Mutant]:
+    """Mutants of the files, without accepted ones: the first by rank."""
+    known = accepted()
+    found = [mutant for path in paths for mutant in mutants_of(path, (ROOT / path).read_bytes())]
+    left = sorted((one for one in found if one.name not in known), key=lambda one: one.rank(seed))
+    return left[:count]
+
+
+def _begin(directory: str) -> None:
+    global _lab
+    _lab = Lab(Path(tempfile.mkdtemp(dir=directory)))
+
+
+def _try(mutant: Mutant) -> tuple[Mutant, bool]:
+    return mutant, _lab.is_noticed(mutant, seen_by(mutant.path))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("files", nargs="*")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("-p", "--processes", type=int, default=1)
+    parser.add_argument("--since", metavar="REVISION", help="files that have changed since this commit")
+    parser.add_argument("--all", action="store_true", help="all mutants of the files")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Run the command. The exit status is 1 if a mutant survives."""
+    options = _options()
+    paths = options.files or (changed_since(options.since) if options.since else guarded())
+    mutants = drawn(paths, options.seed, None if options.all else options.count)
+    alive = 0
+    context = multiprocessing.get_context("fork")
+    ordered = sorted(mutants, key=lambda one: one.path)
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        ProcessPoolExecutor(options.processes, context, _begin, (directory,)) as pool,
+    ):
+        for mutant, is_noticed in pool.map(_try, ordered):
+            if not is_noticed:
+                alive += 1
+                print(f"{mutant.name}\n{diff_of(mutant)}", flush=True)
+    share = 100 * (len(mutants) - alive) / max(len(mutants), 1)
+    print(f"{len(mutants)} mutants, {len(mutants) - alive} noticed ({share:.0f} %); seed {options.seed}")
+    return 1 if alive else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
