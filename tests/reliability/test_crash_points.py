@@ -32,7 +32,8 @@ NAMES = (
     "build",
     "publish",
     "add-2",
-    "remove",
+    "add-overlay",
+    "remove-overlay",
     "copy-2",
 )
 
