@@ -133,6 +133,7 @@ setup(
         share(".", "bootstrap.sh"),
         share("jobs", "*.py"),
         share("conf", "*.conf"),
+        share("conf/cdx-server", "*"),
         share("conf/pywb", "*.yaml"),
         share("conf/openwayback", "*.xml"),
         ("share/man/man1", ["docs/man/cdxmill.1"]),
@@ -169,7 +170,7 @@ setup(
         "test": TEST,
         "bench": BENCH,
     },
-    entry_points={"console_scripts": ["cdxmill = cdxmill.cli.main:main"]},
+    entry_points={"console_scripts": ["cdxmill = cdxmill.cli.start:main"]},
     classifiers=[
         "Development Status :: 4 - Beta",
         "Environment :: Console",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-import re2  # type: ignore[import-untyped, unused-ignore]
+import re2
 
 _MEMORY = 1 << 20
 _LONGEST = 1000

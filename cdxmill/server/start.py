@@ -40,7 +40,7 @@ _KEEP_ALIVE = 15
 
 @dataclass(frozen=True)
 class _Started:
-    """What the workers are told."""
+    """What the workers get from their parent."""
 
     clusters: Mapping[str, str]
     access: tuple[str, ...]

@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -57,7 +57,7 @@ class CdxServer:
         finally:
             connection.close()
 
-    def ask(self, path: str, params: dict[str, object] | None = None, **more: object) -> HttpAnswer:
+    def ask(self, path: str, params: Mapping[str, object] | None = None, **more: object) -> HttpAnswer:
         """Ask an endpoint, with parameters."""
         return self.get(
             f"{path}?{urlencode({**(params or {}), **more}, doseq=True, errors='surrogateescape')}"

@@ -117,7 +117,9 @@ def _accepted(request: Request) -> str | None:
     try:
         return parsedate_to_datetime(wanted.decode("ascii")).astimezone(UTC).strftime("%Y%m%d%H%M%S")
     except (ValueError, TypeError, OverflowError):
-        raise bad_request("Accept-Datetime is no date such as Thu, 31 May 2007 20:35:00 GMT") from None
+        raise bad_request(
+            "invalid Accept-Datetime; expected a date such as Thu, 31 May 2007 20:35:00 GMT"
+        ) from None
 
 
 def _beside(request: Request, *kinds: str) -> Iterator[str]:

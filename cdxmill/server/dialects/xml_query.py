@@ -82,7 +82,7 @@ def _parse(given: Parameters) -> _Query:
     start = _number(asked.get("offset")) if page is None else max(0, page - 1) * count
     date = asked.get("date", "")
     if date and not (date.isascii() and date.isdigit() and 4 <= len(date) <= 17):
-        raise bad_request(f"date:{date[:80]} is no timestamp")
+        raise bad_request(f"date:{date[:80]} is not a timestamp")
     return _Query(kind, url, date, start, count)
 
 
