@@ -28,7 +28,8 @@ from cdxmill.formats.clusters.zipnum import parse_index_line
 from cdxmill.formats.lines.surt import surt
 from cdxmill.options.queries import Query
 from cdxmill.search.lookup import lookup_many
-from cdxmill.search.query import OpenCluster, PreparedQuery
+from cdxmill.search.opened import OpenCluster
+from cdxmill.search.query import PreparedQuery
 
 SHARDS = 8
 RANDOM_URLS = 300

@@ -20,6 +20,7 @@ What is reported:
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import shutil
 import sys
@@ -188,6 +189,11 @@ def _mixed(
         name = f"{directory}{shard.decode()}"
         if shard not in located or left.get(name) != which[name]:
             yield f"PARTIAL {name}"
+    for overlay in json.loads(left[f"{directory}cluster.json"]).get("overlays", ()):
+        for ending in (".gz", ".idx", ".keys"):
+            name = f"{directory}{overlay['name'].removesuffix('.gz')}{ending}"
+            if name not in left or left[name] != new.get(name, old.get(name)):
+                yield f"PARTIAL {name}"
 
 
 def main() -> int:

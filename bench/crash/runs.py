@@ -78,6 +78,9 @@ class CrashBench:
         shutil.copytree(self.base / "real", self.base / "changed")
         self.plain("remove", "-q", str(self.base / "changed"), "--keep-old", "0", "*.archive.org")
         self.plain("remove", "-q", str(self.base / "changed"), "--keep-old", "0", "example.com/*")
+        shutil.copytree(self.base / "changed", self.base / "overlay")
+        more = ["--cdx", str(cdx), "--mode", "overlay"]
+        self.plain("add", "-q", "-p", "1", "--keep-old", "0", str(self.base / "overlay"), *more)
         self.plain("recompress", "-q", "-p", "1", "--offsets", "-o", str(self.base / "moved"), *sources)
 
     def plain(self, *arguments: str) -> None:

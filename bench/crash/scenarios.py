@@ -140,13 +140,16 @@ def _of_changes(bench: CrashBench) -> list[Scenario]:
         str(bench.out / "m"),
         *(str(bench.base / name) for name in ("changed", "cluster")),
     ]
-    old = _copied(bench, "changed", "c")
+    old, overlay = _copied(bench, "changed", "c"), _copied(bench, "overlay", "c")
     return [
         Scenario("add", add + _ONE, old, is_change=True),
         Scenario("add-2", add + _TWO, old, is_change=True),
+        Scenario("add-overlay", [*add, "--mode", "overlay", *_ONE], old, is_change=True),
         Scenario("add-archives", archives + _ONE, old, is_change=True),
         Scenario("remove", remove + _ONE, old, is_change=True),
         Scenario("compact", ["compact", "-q", cluster, *_ONE], old, is_change=True),
+        Scenario("remove-overlay", remove + _ONE, overlay, is_change=True),
+        Scenario("compact-overlay", ["compact", "-q", cluster, *_ONE], overlay, is_change=True),
         Scenario("merge", [*merge, *_ONE]),
         Scenario("merge-2", [*merge, *_TWO]),
     ]

@@ -15,8 +15,8 @@ from cdxmill.inputs.cdx_files import take_inventory
 from cdxmill.messages import count
 from cdxmill.running.failures import Failure
 from cdxmill.running.processes import counted
-from cdxmill.stages.lines.merge_lines import Difference, compare_lines, merge_slices
-from cdxmill.stages.lines.sort_lines import Run, Slice, cut_runs
+from cdxmill.stages.lines.merge_lines import Difference, compare_lines, merge_lines, merge_slices
+from cdxmill.stages.lines.sort_lines import LineSorter, Run, Slice, cut_runs
 from cdxmill.storage.location import Location, total_size
 from cdxmill.storage.scratch import Scratch, temporary_directory
 from cdxmill.tasks.sampling import group_sources
@@ -29,7 +29,10 @@ class _Sorted(NamedTuple):
 
 
 class _CompareTask(NamedTuple):
+    """A shard, the lines of overlays that belong between its first line and that of the next, and the wanted lines."""
+
     shard: Location | None
+    overlays: list[Slice]
     slices: list[Slice]
     scratch: Path
 
@@ -40,25 +43,40 @@ class _Compared(NamedTuple):
 
 
 def check_against(
-    shards: Sequence[ReadShard], paths: Sequence[str], convert: bool, run: VerifyRun
+    shards: Sequence[ReadShard],
+    overlays: Sequence[ReadShard],
+    paths: Sequence[str],
+    convert: bool,
+    run: VerifyRun,
 ) -> Difference:
-    """How the lines of `shards` differ from those of the CDX files `paths`. Unreadable files are reported.
+    """How the lines of `shards` and `overlays` differ from those of the CDX files `paths`. Unreadable files are reported.
 
     Memory is bounded; sorted lines are spilled to TMPDIR. Requires: the shards have no faults and are in order.
     """
     shards = [shard for shard in shards if shard.report.lines]
     with temporary_directory() as directory:
         scratch = Scratch(Path(directory))
-        slices = cut_runs(
-            _sort(paths, scratch, convert, run), [shard.report.first for shard in shards[1:]], scratch.reader
-        )
+        points = [shard.report.first for shard in shards[1:]]
+        slices = cut_runs(_sort(paths, scratch, convert, run), points, scratch.reader)
+        added = cut_runs(list(_runs_of(overlays, scratch)), points, scratch.reader)
         places: list[Location | None] = [shard.task.place for shard in shards] or [None]
         tasks = [
-            _CompareTask(place, part, scratch.directory) for place, part in zip(places, slices, strict=True)
+            _CompareTask(place, more, part, scratch.directory)
+            for place, more, part in zip(places, added, slices, strict=True)
         ]
         size = total_size(shard.task.place for shard in shards)
         compared = run.results("comparing lines", _compare, tasks, size)
     return sum((result.difference for result in compared), Difference())
+
+
+def _runs_of(overlays: Sequence[ReadShard], scratch: Scratch) -> Iterator[Run]:
+    """The lines of overlays, as sorted runs."""
+    for number, overlay in enumerate(overlays):
+        sorter = LineSorter(scratch.create, f"overlay-{number}")
+        with overlay.task.place.open_ranges() as read_at:
+            for lines in valid_blocks(overlay.task.place, read_at):
+                sorter.add(lines)
+        yield from sorter.finish()
 
 
 def difference_findings(cluster: str, difference: Difference) -> Iterator[Failure]:
@@ -95,7 +113,9 @@ def _sort_group(task: SortTask) -> _Sorted:
 
 def _compare(task: _CompareTask) -> _Compared:
     wanted = merge_slices(task.slices, Scratch(task.scratch).reader)
+    added = merge_slices(task.overlays, Scratch(task.scratch).reader) if task.overlays else iter(())
     if task.shard is None:
-        return _Compared(compare_lines(iter(()), wanted))
+        return _Compared(compare_lines(added, wanted))
     with task.shard.open_ranges() as read_at:
-        return _Compared(compare_lines(valid_blocks(task.shard, counted(read_at)), wanted))
+        own = valid_blocks(task.shard, counted(read_at))
+        return _Compared(compare_lines(merge_lines([own, added]) if task.overlays else own, wanted))

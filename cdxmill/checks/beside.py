@@ -9,13 +9,23 @@ from typing import NamedTuple
 
 from cdxmill.checks.claims import ClusterFiles
 from cdxmill.cluster.find import resolved, why_refused
+from cdxmill.cluster.overlays import filter_content
 from cdxmill.cluster.split_files import SPLITS
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.manifest import Manifest, ShardEntry, splits_digest
 from cdxmill.formats.clusters.split_points import format_sequence_file, parse_text
-from cdxmill.formats.clusters.zipnum import ARCHIVES, INDEX, LOCATIONS, MANIFEST, SUMMARY, ShardLocations
+from cdxmill.formats.clusters.zipnum import (
+    ARCHIVES,
+    INDEX,
+    LOCATIONS,
+    MANIFEST,
+    SUMMARY,
+    ShardLocations,
+    filter_of,
+)
 from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_shard import CheckedShard
+from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 from cdxmill.storage.location import Location, PathOrUrl, ask_all, join, locate, pieces
 from cdxmill.storage.reading import sha256_of
 
@@ -144,7 +154,7 @@ def check_manifest(
     files: ClusterFiles, manifest: Manifest, reports: Mapping[str, CheckedShard]
 ) -> Iterator[Failure]:
     """Compare the entries of cluster.json with the shards that have no faults."""
-    for entry in manifest.shards:
+    for entry in manifest.files:
         report = reports[entry.name]
         if report.faults:
             continue
@@ -153,6 +163,18 @@ def check_manifest(
             if value != recorded:
                 reason = f"{field} is {value}, but {recorded} in {MANIFEST}"
                 yield Failure(files.path(entry.name), None, reason)
+
+
+def check_filters(files: ClusterFiles, manifest: Manifest) -> Iterator[Failure]:
+    """Check that the key filters of overlays have all their keys: with a wrong one, readers would miss lines."""
+    for entry in manifest.overlays:
+        try:
+            wanted = filter_content(files.directory, entry, files.shard(entry.name))
+        except (InputError, DamagedCluster):
+            continue  # reported where it was read
+        path = files.directory / filter_of(entry.name)
+        if path.read_bytes() != wanted:
+            yield Failure(str(path), None, f"is not the key filter of {entry.name}")
 
 
 def check_splits(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from cdxmill.cluster.find import (
     not_a_cluster,
     shard_locations,
 )
+from cdxmill.cluster.overlays import BLOCK_LINES
 from cdxmill.cluster.split_files import SPLITS
 from cdxmill.cluster.write import KEPT, kept_shards, read_manifest
 from cdxmill.errors import InputError
@@ -25,6 +26,7 @@ from cdxmill.formats.clusters.split_points import parse
 from cdxmill.formats.clusters.zipnum import (
     INDEX,
     MANIFEST,
+    OVERLAY,
     PART,
     SHARD,
     SUMMARY,
@@ -114,7 +116,8 @@ def read_claims(files: ClusterFiles, report: Callable[[list[Failure]], None]) ->
         shards = [shard.name for shard in manifest.shards]
         unknown = (name for name in index.shards if name not in set(shards))
         report([Failure(path, None, f"{name} is not in {MANIFEST}") for name in unknown])
-    report(_foreign_files(files, index, shards))
+    overlays = [one.name for one in manifest.overlays] if manifest is not None else []
+    report(_foreign_files(files, index, shards, overlays))
     return Claims(manifest, index, shards)
 
 
@@ -140,12 +143,14 @@ def _shards_without_manifest(files: ClusterFiles, index: IndexReport) -> list[st
     return in_order({*index.shards, *others}) if others else list(index.shards)
 
 
-def _foreign_files(files: ClusterFiles, index: IndexReport, shards: list[str]) -> list[Failure]:
+def _foreign_files(
+    files: ClusterFiles, index: IndexReport, shards: list[str], overlays: Sequence[str]
+) -> list[Failure]:
     own = [*shards, *files.kept]
-    known = {*own, *map(part_of, own), *_files_of_index(files, index)}
+    known = {*own, *map(part_of, own), *_files_of_index(files, index), *overlays}
     return [
         Failure(files.path(name), None, "does not belong to this cluster: its index has no lines for it")
-        for name in (*files.shards, *files.parts)
+        for name in (*files.shards, *files.parts, *files.names(OVERLAY))
         if name not in known
     ]
 
@@ -158,6 +163,26 @@ def _files_of_index(files: ClusterFiles, index: IndexReport) -> set[str]:
 def shard_tasks(files: ClusterFiles, claims: Claims) -> list[ShardFiles]:
     """One task per shard: what is known about it."""
     return [_task(files, claims, name) for name in claims.shards]
+
+
+def overlay_tasks(files: ClusterFiles, claims: Claims) -> list[ShardFiles]:
+    """One task per overlay. Its part is its index."""
+    overlays = claims.manifest.overlays if claims.manifest is not None else ()
+    return [
+        ShardFiles(
+            one.name,
+            files.shard(one.name),
+            files.directory / part_of(one.name),
+            None,
+            ShardLines(0, 0, 0),
+            numbered=False,
+            block_lines=BLOCK_LINES * 3 // 2,
+            section_lines=0,
+            exact=True,
+            is_even=False,
+        )
+        for one in overlays
+    ]
 
 
 def _task(files: ClusterFiles, claims: Claims, name: str) -> ShardFiles:

@@ -21,6 +21,10 @@ def add(arguments: Adding, failures: Failures) -> str:
     that the cluster has already are not added again. An archive that is in the cluster under another name, or another
     archive of the same name, is reported and not added. Captures in CLUSTER/exclude.txt are skipped.
 
+    If most blocks of a cluster with 50 million lines would change, the new lines become an overlay: a file of their own in CLUSTER,
+    which all commands read with the shards, and pywb by the configuration of cdxmill serve. --mode decides otherwise. With more than
+    7 such overlays, CLUSTER is compacted.
+
     Readers see all of the old lines or all of the new ones. If it is stopped, the cluster stays as it was.
 
     Examples:
@@ -59,7 +63,7 @@ def remove(arguments: Removing, failures: Failures) -> str:
 def compact(arguments: Compacting, failures: Failures) -> str:
     """Write the changed shards of a cluster again, with full blocks.
 
-    add and remove leave blocks of unequal length. After compact, the shards of CLUSTER have the bytes that a build of the same lines
+    add and remove leave blocks of unequal length, and overlays, whose lines move to the shards. After compact, the shards of CLUSTER have the bytes that a build of the same lines
     with the same split points gives them. add says when it is worth it: when there are more than 5 blocks where 4 would do.
 
     Examples:

@@ -14,7 +14,8 @@ from cdxmill.options.queries import NEWEST, Query
 
 if TYPE_CHECKING:
     from cdxmill.formats.lines.lookup_query import KeyRange
-    from cdxmill.search.query import Estimate, OpenCluster, Pages, PreparedQuery
+    from cdxmill.search.opened import OpenCluster
+    from cdxmill.search.query import Estimate, Pages, PreparedQuery
     from cdxmill.search.several import SeveralSources
 
     _Size = int | Pages | Estimate

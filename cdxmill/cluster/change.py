@@ -1,6 +1,7 @@
 """Change the shards of a cluster while it is read. Every command that adds or removes lines does it with this.
 
     cdx-00003-7.gz         shard 3 as change 7 has written it. No name is used twice, so no reader takes it for another
+    overlay-00007-7.gz     an overlay, with lines that were added by change 7: see cluster/overlays
     .change/plan.json      the number of the change. Without ready.json, its shards and this directory are deleted
     .change/               the files that will replace those of the cluster
     .change/ready.json     their names, in order, and paths to delete then. From now on, that is done, also after a kill
@@ -45,8 +46,10 @@ from cdxmill.formats.clusters.zipnum import (
     INDEX,
     LOCATIONS,
     MANIFEST,
+    OVERLAY,
     SHARD,
     SUMMARY,
+    files_of_shard,
     format_location,
     format_part_line,
     parse_index_line,
@@ -87,17 +90,15 @@ class Change(NamedTuple):
         files: Mapping[str, bytes],
         stale: Sequence[str] = (),
     ) -> None:
-        """Switch to `shards`, which are written. `files` are others to replace, `stale` are paths to delete after it.
+        """Switch to `shards` and overlays, which are written. `files` are others to replace, `stale` are paths to delete after it.
 
         Raises StoppedError.
         """
         now = time.time()
-        old = {shard.name for shard in self.manifest.shards}
+        old = {shard.name for shard in self.manifest.files}
         kept = {**kept_shards(self.place), **dict.fromkeys(sorted(old - {one.name for one in shards}), now)}
-        manifest = self.manifest._replace(
-            shards=tuple(shards), change=self.number, origin=origin_of(self.manifest)
-        )
-        write_index(self.staged, self._parts(shards))
+        manifest = self._manifest(shards)
+        write_index(self.staged, self._parts(manifest.shards))
         write_record(self.staged, record)
         locations = changed_locations(self.place, [one.name for one in shards], kept)
         contents = {**files, KEPT: json.dumps(kept).encode(), MANIFEST: format_manifest(manifest)}
@@ -111,6 +112,13 @@ class Change(NamedTuple):
         ready = {"files": names, "stale": list(stale)}
         _write(self.staged / _READY, json.dumps(ready).encode())
         settle(self.place)
+
+    def _manifest(self, files: Sequence[ShardEntry]) -> Manifest:
+        """The manifest with these shards and overlays."""
+        overlays = tuple(one for one in files if OVERLAY.fullmatch(one.name))
+        shards = tuple(one for one in files if one not in overlays)
+        origin = origin_of(self.manifest)
+        return self.manifest._replace(shards=shards, change=self.number, origin=origin, overlays=overlays)
 
     def _parts(self, shards: Sequence[ShardEntry]) -> Iterator[bytes]:
         """The part of each shard. cluster.idx has those of shards that stay, in one file."""
@@ -218,9 +226,9 @@ def _take_back(place: Location) -> None:
         return
     except (ValueError, TypeError, KeyError):
         raise _foreign(staged) from None
-    listed = {shard.name for shard in read_manifest(place / MANIFEST).shards}
-    made = [name for name in place.entries() if _change_of(name) == number]
-    lost = [name for name in made if name not in listed and name not in map(part_of, listed)]
+    shards = read_manifest(place / MANIFEST).files
+    listed = {name for shard in shards for name in files_of_shard(shard.name)}
+    lost = [name for name in place.entries() if _change_of(name) == number and name not in listed]
     rows = parse_locations((place / LOCATIONS).read_bytes()).rows
     if any(row.shard in lost for row in rows):
         _write(
@@ -231,7 +239,10 @@ def _take_back(place: Location) -> None:
 
 
 def _change_of(name: str) -> int:
-    """The number of the change that wrote a shard or a part; 0 for another file."""
+    """The number of the change that wrote a file of a shard or an overlay; 0 for another file."""
+    overlay = OVERLAY.fullmatch(f"{name.rpartition('.')[0]}.gz")
+    if overlay is not None and NUMBERED.fullmatch(name):
+        return int(overlay[2])
     found = SHARD.fullmatch(name) or SHARD.fullmatch(name.replace("part-", "cdx-", 1) + ".gz")
     return int(found[2] or 0) if found is not None and NUMBERED.fullmatch(name) else 0
 
@@ -242,7 +253,10 @@ def _write(place: Location, data: bytes) -> None:
 
 
 def changed_locations(place: Location, shards: Sequence[str], kept: Mapping[str, float]) -> bytes:
-    """cluster.loc with `shards` and, behind them, `kept` ones. A new shard is where the older one of its number is."""
+    """cluster.loc with `shards` and, behind them, `kept` ones.
+
+    A new shard is where the older one of its number is, a new overlay where the first shard is.
+    """
     rows = {row.shard: row.locations for row in parse_locations((place / LOCATIONS).read_bytes()).rows}
     by_number = {_number_of(name): (name, locations) for name, locations in rows.items()}
     listed: list[tuple[str, list[str]]] = []
@@ -250,7 +264,7 @@ def changed_locations(place: Location, shards: Sequence[str], kept: Mapping[str,
         if shard in rows:
             listed.append((shard, rows[shard]))
             continue
-        name, locations = by_number[_number_of(shard)]
+        name, locations = by_number[0 if OVERLAY.fullmatch(shard) else _number_of(shard)]
         listed.append(
             (shard, [f"{one.removesuffix(name)}{shard}" for one in locations if one.endswith(name)])
         )
@@ -270,7 +284,7 @@ def delete_kept(place: Location, seconds: float) -> list[str]:
     """Delete the replaced shards that were kept for `seconds`. Returns their names. Requires: the cluster is held."""
     kept = kept_shards(place)
     due = [name for name, since in kept.items() if time.time() - since >= seconds]
-    listed = {shard.name for shard in read_manifest(place / MANIFEST).shards}
+    listed = {shard.name for shard in read_manifest(place / MANIFEST).files}
     due = [name for name in due if name not in listed]
     if not due:
         return []
@@ -278,7 +292,7 @@ def delete_kept(place: Location, seconds: float) -> list[str]:
     _write(
         place / LOCATIONS, _formatted([(row.shard, row.locations) for row in rows if row.shard not in due])
     )
-    ask_all(Location.remove, [place / name for shard in due for name in (shard, part_of(shard))])
+    ask_all(Location.remove, [place / name for shard in due for name in files_of_shard(shard)])
     left = {name: since for name, since in kept.items() if name not in due}
     if left:
         _write(place / KEPT, json.dumps(left).encode())

@@ -259,7 +259,7 @@ def _own_shards(place: Location) -> set[str]:
     except (InputError, ValueError, TypeError):
         return set()
     found = [match for match in map(NUMBERED.fullmatch, entries(place)) if match is not None]
-    return {match[0] for match in found if int(match[1] or match[2]) < most}
+    return {match[0] for match in found if int(match[1] or match[2] or most) < most}
 
 
 def put_in_place(

@@ -15,6 +15,7 @@ from cdxmill.cluster.find import (
     check_rule,
     index_files,
     location_names,
+    no_crawl,
     no_index,
     shard_locations,
     why_refused,
@@ -22,6 +23,7 @@ from cdxmill.cluster.find import (
 from cdxmill.cluster.open_shards import OpenShard, OpenShards
 from cdxmill.errors import AbsentError, CorruptError, InputError, RefusedError
 from cdxmill.formats.clusters.zipnum import (
+    CHANGE,
     INDEX,
     LOCATIONS,
     MANIFEST,
@@ -39,6 +41,7 @@ from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.optional import optional
 
 if TYPE_CHECKING:
+    from cdxmill.cluster.overlays import Overlay
     from cdxmill.formats.clusters.manifest import Manifest
 
 
@@ -71,6 +74,7 @@ class ClusterReader:
         self._rule = rule
         self._open = OpenShards(_MOST_OPEN)
         self._checked = time.monotonic()
+        self._listed: Entry | None = None
         index.check_last = self.check_last
         if not self.is_remote:
             self._locations  # noqa: B018 - reads it, so that a corrupt one is reported at once
@@ -124,13 +128,17 @@ class ClusterReader:
         return BlockReader(self.read)
 
     def has_changed(self) -> bool:
-        """Whether the index is another one than that which was opened. Not over HTTP; elsewhere at a URL it is asked seldom."""
+        """Whether the index or cluster.json has changed since it was opened. Not over HTTP; elsewhere at a URL it is asked seldom."""
         if self.is_remote and time.monotonic() - self._checked <= UNCHECKED:
             return False
         self._checked = time.monotonic()
-        return self._has_other_index()
+        return self.has_other_index() or (self._listed is not None and self._listed != self._manifest_state())
 
-    def _has_other_index(self) -> bool:
+    def _manifest_state(self) -> Entry | None:
+        return None if self.state is None else (self._directory / MANIFEST).status()
+
+    def has_other_index(self) -> bool:
+        """Whether the index is another one than that which was opened. Not over HTTP."""
         return self.state is not None and self._index_file.status() != self.state
 
     def check_unchanged(self) -> None:
@@ -138,7 +146,7 @@ class ClusterReader:
 
         The shards of one that was only changed (cluster/change) have names of their own.
         """
-        if self._has_other_index() and not self._is_changed():
+        if self.has_other_index() and not self._is_changed():
             raise Replaced(self.cluster, "it was replaced while it was read", "run it again")
 
     def _is_changed(self) -> bool:
@@ -185,7 +193,7 @@ class ClusterReader:
         staged = _parsed(staged_manifest(self._directory))
         if staged is not None and found == staged.blocks:  # cluster.json follows in a moment
             self._manifest = staged
-        elif self._has_other_index():
+        elif self.has_other_index():
             raise Replaced(self.cluster, "it was replaced while it was read", "run it again")
         elif (now := manifest_beside(self._directory)) is not None and found == now.blocks:
             self._manifest = now
@@ -215,8 +223,22 @@ class ClusterReader:
 
     @cached_property
     def _manifest(self) -> Manifest | None:
-        """A missing or corrupt one is not an error: lookups do not need it."""
+        """A missing or corrupt one is not an error, unless there are overlays. During a change, it is that of the index."""
+        self._listed = self._manifest_state()
+        if self.state is not None and _is_moved_in(self._directory):
+            return _parsed(staged_manifest(self._directory)) or manifest_beside(self._directory)
         return manifest_beside(self._directory)
+
+    @cached_property
+    def overlays(self) -> list[Overlay]:
+        """Its overlays. Raises InputError if cluster.json, which lists them, cannot be read."""
+        if no_crawl(str(self._directory)) is not None:
+            return []  # Common Crawl has no cluster.json, so it is not asked for
+        if self._manifest is not None and not self._manifest.overlays:
+            return []
+        from cdxmill.cluster.overlays import overlays_of  # see manifest_beside
+
+        return overlays_of(self._directory, self._manifest)
 
     def _places(self, shard: bytes) -> Iterator[Location]:
         """The locations of a shard. Remote files are not checked before they are read: that would cost requests."""
@@ -271,6 +293,9 @@ def _opened(place: Location, rule: Rule | None, files: ExitStack) -> ClusterRead
             try:
                 if not reader.is_remote:  # a remote check would cost three requests
                     reader.check_index()
+                    reader.overlays  # noqa: B018 - reads cluster.json
+                    if reader.has_other_index():  # cluster.json may be newer
+                        raise Replaced(reader.cluster, "it is being changed", "run it again")
             except Replaced:
                 if tries + 1 == _TRIES:
                     raise
@@ -350,6 +375,11 @@ def _parsed(data: bytes | None) -> Manifest | None:
     with suppress(ValueError):
         return parse_manifest(data)
     return None
+
+
+def _is_moved_in(directory: Location) -> bool:
+    """Whether the index of a change is in its place, and cluster.json perhaps not: see cluster/change."""
+    return (directory / STAGED_MANIFEST).exists() and not (directory / CHANGE / INDEX).exists()
 
 
 def staged_manifest(directory: Location) -> bytes | None:

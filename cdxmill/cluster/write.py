@@ -37,6 +37,7 @@ from cdxmill.formats.clusters.zipnum import (
     LOCATIONS,
     MANIFEST,
     SUMMARY,
+    files_of_shard,
     format_location,
     parse_locations,
     part_name,
@@ -75,8 +76,10 @@ COPIED = ".published.json"
 KEPT = ".kept.json"
 """Shards that changes have replaced, each with the time in seconds since 1970: readers may still need them."""
 BESIDE = (INDEX, SUMMARY, LOCATIONS)
-NUMBERED = re.compile(r"(?:part-(\d{5,})(?:-\d+)?|cdx-(\d{5,})(?:-\d+)?\.gz)")
-"""The name of a part or a shard, with its number."""
+NUMBERED = re.compile(
+    r"(?:part-(\d{5,})(?:-\d+)?|cdx-(\d{5,})(?:-\d+)?\.gz|overlay-\d{5,}-\d+\.(?:gz|idx|keys))"
+)
+"""The name of a part or a shard, with its number, or of a file of an overlay."""
 
 
 class RunRecord(NamedTuple):
@@ -127,13 +130,14 @@ def fault_of(place: Location, index_only: bool = False, exact: bool = False) -> 
         manifest = read_manifest(place / MANIFEST)
     except InputError as error:
         return f"{MANIFEST} {error.reason}"
-    for shard in () if index_only else manifest.shards:
+    for shard in () if index_only else manifest.files:
         if shard.name not in found or found[shard.name].size != shard.bytes:
             return f"{shard.name} is missing or has another size than in {MANIFEST}"
         if exact and not place.is_remote and sha256_of(place / shard.name) != shard.sha256:
             return f"{shard.name} is corrupt"
     parts = [part_of(shard.name) for shard in manifest.shards]
-    for name in (*BESIDE, *SPLITS, *parts):
+    of_overlays = [name for one in manifest.overlays for name in files_of_shard(one.name)[1:]]
+    for name in (*BESIDE, *SPLITS, *parts, *of_overlays):
         if name not in found:
             return f"{name} is missing"
     size = sum(found[part].size for part in parts) + _numbers_size(manifest.blocks)
@@ -141,7 +145,7 @@ def fault_of(place: Location, index_only: bool = False, exact: bool = False) -> 
         if found[name].size != size:
             return f"{name} has another size than the parts"
     named = {row.shard for row in parse_locations((place / LOCATIONS).read_bytes()).rows}
-    lost = next((shard.name for shard in manifest.shards if shard.name not in named), None)
+    lost = next((shard.name for shard in manifest.files if shard.name not in named), None)
     return f"{LOCATIONS} does not have {lost}" if lost else fault_of_splits(place, manifest)
 
 
@@ -164,8 +168,11 @@ def fault_of_splits(place: Location, manifest: Manifest) -> str | None:
 
 
 def shards_of(place: Location) -> list[str]:
-    """The names of the shards of a finished cluster, and of those kept for readers. Raises InputError if cluster.json cannot be read."""
-    return [*(shard.name for shard in read_manifest(place / MANIFEST).shards), *kept_shards(place)]
+    """The names of the shards and overlays of a finished cluster, and of those kept for readers.
+
+    Raises InputError if cluster.json cannot be read.
+    """
+    return [*(shard.name for shard in read_manifest(place / MANIFEST).files), *kept_shards(place)]
 
 
 def kept_shards(place: Location) -> dict[str, float]:
@@ -179,7 +186,8 @@ def kept_shards(place: Location) -> dict[str, float]:
 
 def cluster_files(shards: Sequence[str]) -> set[str]:
     """The names of the files of a cluster with these shards."""
-    return {*shards, *map(part_of, shards), *BESIDE, *SPLITS, MANIFEST, FINISHED, COPIED, KEPT}
+    own = {name for shard in shards for name in files_of_shard(shard)}
+    return {*own, *BESIDE, *SPLITS, MANIFEST, FINISHED, COPIED, KEPT}
 
 
 def files_of(index: Location) -> list[Location]:

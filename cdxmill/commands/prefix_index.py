@@ -23,8 +23,9 @@ from cdxmill.options.trees import TreeBuilding
 from cdxmill.outputs.names import check_inputs_stay, output_file, writing
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
+from cdxmill.search.opened import OpenCluster
 from cdxmill.search.prefix_index import parse_layout
-from cdxmill.search.query import OpenCluster, PreparedQuery
+from cdxmill.search.query import PreparedQuery
 from cdxmill.stages.lines.line_lists import distinct_captures
 from cdxmill.stages.lines.merge_lines import merge_lines
 from cdxmill.stages.prefix_tree.write_tree import ItemError, NotSortedError, TreeWriter

@@ -9,6 +9,7 @@ from cdxmill.options.option import AnyPath, Excludes, Needs, Options, Paths, Run
 from cdxmill.options.queries import MATCH_TYPES
 
 _LINES = ("queries", "keys", "archives", "from_ts", "to")
+OVERLAY, REWRITE = "overlay", "rewrite"
 KEEP_OLD: Any = option(
     "--keep-old N",
     "Seconds for which shards that were replaced stay for readers that have opened the cluster before.",
@@ -33,6 +34,13 @@ class Adding(LineOptions, ChangedCluster):
         "--again",
         "Also add an archive whose records the cluster has already from an archive of another name.",
         default=False,
+    )
+    mode: str | None = option(
+        "--mode MODE",
+        "overlay: write the new lines to a file of their own in CLUSTER, which is fast. rewrite: write the shards that change."
+        " Default: rewrite, unless CLUSTER has 50 million lines and more than half of its blocks would change.",
+        default=None,
+        choices=(OVERLAY, REWRITE),
     )
     keep_old: int = KEEP_OLD
 

@@ -49,6 +49,7 @@ class CdxFile:
     """A sorted text with the name `cluster` in messages, searched as a `ClusterReader` is."""
 
     is_remote = False
+    overlays = ()
 
     def __init__(self, cluster: str, read_at: ReadAt, size: int) -> None:
         self.cluster, self.index = cluster, TextIndex(read_at, size)

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from cdxmill.cluster.find import Rule
 from cdxmill.errors import UsageError
 from cdxmill.search.lookup import open_searched
-from cdxmill.search.query import OpenCluster
+from cdxmill.search.opened import OpenCluster
 
 
 class KeptCluster:

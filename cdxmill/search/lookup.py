@@ -13,7 +13,8 @@ from cdxmill.formats.lines.cdx_lines import CDX_NAME
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.queries import Query
 from cdxmill.search.many import Answer, answer_many
-from cdxmill.search.query import OpenCluster, PreparedQuery
+from cdxmill.search.opened import OpenCluster
+from cdxmill.search.query import PreparedQuery
 from cdxmill.storage.location import Location, PathOrUrl, locate
 
 Skip = Callable[[InputError], None]

@@ -17,7 +17,8 @@ from typing import NamedTuple
 from cdxmill.errors import CorruptError, UsageError
 from cdxmill.formats.clusters.zipnum import BlockRef
 from cdxmill.formats.lines.lookup_query import KeyRange
-from cdxmill.search.query import OpenCluster, PreparedQuery
+from cdxmill.search.opened import OpenCluster
+from cdxmill.search.query import PreparedQuery
 from cdxmill.stages.zipnum.block_pieces import ReadShard
 from cdxmill.stages.zipnum.find_lines import BlockReader, joined, wanted_blocks
 

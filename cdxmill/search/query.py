@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from itertools import chain, islice, pairwise
-from typing import NamedTuple, Protocol, TypeVar
+from itertools import islice, pairwise
+from typing import NamedTuple, TypeVar
 
 from cdxmill.cluster.reader import damage_as_input_error
 from cdxmill.errors import InputError, UsageError
@@ -31,41 +30,10 @@ from cdxmill.formats.lines.lookup_query import (
 from cdxmill.formats.lines.timestamp import timestamp_of
 from cdxmill.options.option import text_list
 from cdxmill.options.queries import Query, Question, Selection
+from cdxmill.search.opened import OpenCluster, no_page, page_bounds
 from cdxmill.stages.lines import choose_lines
-from cdxmill.stages.zipnum.find_lines import BlockReader, find_backwards, find_lines, texts, wanted_blocks
+from cdxmill.stages.zipnum.find_lines import find_backwards, find_lines, texts, wanted_blocks
 from cdxmill.stages.zipnum.secondary_index import SecondaryIndex
-
-
-class BlockSource(Protocol):
-    """What a query needs of an open cluster or CDX file."""
-
-    @property
-    def cluster(self) -> str:
-        """The name in messages."""
-
-    @property
-    def index(self) -> SecondaryIndex:
-        """The blocks."""
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether each read costs a request, so that neighboring blocks are better read together."""
-
-    def read(self, shard: bytes, offset: int, size: int, /) -> bytes:
-        """Bytes of a shard."""
-
-    def blocks(self) -> BlockReader:
-        """A reader of blocks."""
-
-    def block_lines(self) -> int | None:
-        """Lines of a full block; None if that is not known, 0 if there is no such number."""
-
-    def has_full_blocks(self) -> bool:
-        """Whether all blocks are full but the last one of each shard, as far as is known."""
-
-    def has_changed(self) -> bool:
-        """Whether others have changed what is searched since it was opened, so that it is better opened again."""
-
 
 CRAWL = "crawl"
 """The field that says from which crawl a line is."""
@@ -93,10 +61,10 @@ def check_fields(names: Iterable[str], stored: Iterable[str], place: str) -> Non
             )
 
 
-def stored_near(reader: BlockSource, low: bytes, high: bytes) -> Iterable[str]:
+def stored_near(cluster: OpenCluster, low: bytes, high: bytes) -> Iterable[str]:
     """The fields of the lines in the first blocks of a cluster, and of a key range."""
     found: dict[str, None] = {}
-    for line in _first_lines(reader, low, high):
+    for line in _first_lines(cluster, low, high):
         try:
             found.update(dict.fromkeys(stored_fields(line)))
         except (ValueError, RecursionError):  # reported where the line is needed
@@ -104,34 +72,18 @@ def stored_near(reader: BlockSource, low: bytes, high: bytes) -> Iterable[str]:
     return found
 
 
-def _first_lines(reader: BlockSource, low: bytes, high: bytes) -> Iterator[bytes]:
-    """The lines of two blocks of the cluster, and of two of the range, the first of which may end before it."""
-    blocks = reader.blocks()
+def _first_lines(cluster: OpenCluster, low: bytes, high: bytes) -> Iterator[bytes]:
+    """The lines of two blocks of the cluster and each overlay, and of two of the range, the first of which may end before it."""
+    blocks = cluster.reader.blocks()
     for first, last in ((b"", b"\xff"), (low, high)):
-        for block in islice(wanted_blocks(reader.index, first, last), 2):
-            yield from blocks.text_of(block, b"").between(b"", b"\xff")[0]
+        for index in cluster.indexes(first, last):
+            for block in islice(wanted_blocks(index, first, last), 2):
+                yield from blocks.text_of(block, b"").between(b"", b"\xff")[0]
 
 
 _LONGEST = 200
 """Characters of a URL in a message."""
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True)
-class OpenCluster:
-    """A cluster or CDX file that is open for many queries.
-
-    `blocks` reads its blocks. With `join`, neighboring blocks are read in one request.
-    """
-
-    reader: BlockSource
-    blocks: BlockReader
-    join: bool
-
-    @classmethod
-    def of(cls, reader: BlockSource) -> OpenCluster:
-        """The cluster of `reader`. Blocks are joined if each read costs a network request."""
-        return cls(reader, reader.blocks(), reader.is_remote)
 
 
 def query_of(asked: Selection) -> Query:
@@ -215,7 +167,7 @@ class PreparedQuery:
         """Raise UsageError if a field is asked for that is neither known nor in the cluster. This is done once."""
         if self.unknown:
             low, high, _ = self.narrowed(keys)
-            check_fields(self.unknown, stored_near(cluster.reader, low, high), cluster.reader.cluster)
+            check_fields(self.unknown, stored_near(cluster, low, high), cluster.reader.cluster)
             self.unknown = ()
 
     def choose(self, lists: Iterator[list[bytes]], place: str) -> Iterator[list[bytes]]:
@@ -245,41 +197,50 @@ class PreparedQuery:
         is_narrowed = (low, high) != (keys.low, keys.high) or not (query.from_ts or query.to)
         if self._visible or self._filters or self._token or query.limit or not is_narrowed:
             return sum(map(len, self._chosen_in_order(cluster, keys)))
+        if query.page is not None or cluster.overlays(low, high):
+            return sum(map(len, self._lists(cluster, low, high, backwards=False)))
         total = 0
-        for text in texts(self._blocks(cluster, low, high), cluster.blocks, low, cluster.join):
+        blocks = wanted_blocks(cluster.reader.index, low, high)
+        for text in texts(blocks, cluster.blocks, low, cluster.join):
             found, is_beyond = text.count(low, high)
             total += found
             if is_beyond:
                 break
         return total
 
-    def _blocks(self, cluster: OpenCluster, low: bytes, high: bytes) -> Iterator[BlockRef]:
-        """The blocks that may contain the answer, or those of one page."""
-        blocks = wanted_blocks(cluster.reader.index, low, high)
-        page, size = self.query.page, self.query.page_size
-        if page is None:
-            return blocks
-        paged = islice(blocks, page * size, (page + 1) * size)
-        first = next(paged, None)
-        if first is not None:
-            return chain([first], paged)
-        if page > 0:
+    def _page(self, cluster: OpenCluster, low: bytes, high: bytes) -> tuple[bytes, bytes, list[BlockRef]]:
+        """The bounds of the page that was asked for, and its blocks. With overlays, which have blocks, too, there are none."""
+        page, size = self.query.page or 0, self.query.page_size
+        if cluster.overlays(low, high):
+            return *page_bounds(cluster.indexes(low, high), low, high, page, size), []
+        blocks = list(islice(wanted_blocks(cluster.reader.index, low, high), page * size, (page + 1) * size))
+        if not blocks and page:
             raise no_page(page)
-        return iter(())
+        return low, high, blocks
+
+    def _lists(self, cluster: OpenCluster, low: bytes, high: bytes, backwards: bool) -> Iterator[list[bytes]]:
+        """The lines of a range, or of one page of it. If they are read `backwards`, the last list is the first one."""
+        if self.query.page is not None:
+            low, high, blocks = self._page(cluster, low, high)
+            if blocks and backwards:
+                return find_backwards(blocks, cluster.blocks, low, high, cluster.join)
+            if blocks:
+                return find_lines(blocks, cluster.blocks, low, high, cluster.join, self.few)
+        return cluster.backwards(low, high) if backwards else cluster.lines(low, high, self.few)
 
     def _chosen_in_order(self, cluster: OpenCluster, keys: KeyRange) -> Iterator[list[bytes]]:
         """The lines of the answer as they are in the cluster, in the order that was asked for."""
         query, limit = self.query, self.query.limit
         low, high, _ = self.narrowed(keys)
-        blocks = self._blocks(cluster, low, high)
         place = cluster.reader.cluster
-        if self.is_reversed and not (query.resolve_revisits or self._token):
-            backwards = find_backwards(list(blocks), cluster.blocks, low, high, cluster.join)
-            latest_first = (lines[::-1] for lines in self._chosen(backwards, self._invalid_of(place)))
+        is_backwards = self.is_reversed and not (query.resolve_revisits or self._token)
+        if is_backwards:
+            found = self._lists(cluster, low, high, backwards=True)
+            latest_first = (lines[::-1] for lines in self._chosen(found, self._invalid_of(place)))
             return latest_first if limit is None else choose_lines.take_first(latest_first, limit)
         if self._is_nearest(keys):
             return self._nearest(cluster, low, high)
-        return self.choose(find_lines(blocks, cluster.blocks, low, high, cluster.join, self.few), place)
+        return self.choose(self._lists(cluster, low, high, backwards=False), place)
 
     def _is_nearest(self, keys: KeyRange) -> bool:
         """Whether the lines next to a moment are the answer, so that others need not be read."""
@@ -293,11 +254,8 @@ class PreparedQuery:
         middle = low.partition(b" ")[0] + b" " + (timestamp_of(moment.encode()[:14]) or b"")
         middle = min(max(low, middle), high)
         invalid = self._invalid_of(cluster.reader.cluster)
-        earlier = find_backwards(
-            list(wanted_blocks(cluster.reader.index, low, middle)), cluster.blocks, low, middle, cluster.join
-        )
-        blocks = wanted_blocks(cluster.reader.index, middle, high)
-        later = find_lines(blocks, cluster.blocks, middle, high, cluster.join, few=True)
+        earlier = cluster.backwards(low, middle)
+        later = cluster.lines(middle, high, few=True)
         before = (lines[::-1] for lines in self._chosen(earlier, invalid))
         return choose_lines.nearest(before, self._chosen(later, invalid), moment, limit)
 
@@ -314,13 +272,6 @@ class PreparedQuery:
         if self._token is not None:
             lists = choose_lines.collapse(lists, self._token, invalid)
         return lists
-
-
-def no_page(page: int) -> UsageError:
-    """The error for a page that does not exist."""
-    return UsageError(
-        f"page {page} does not exist; the first page is 0, --show-num-pages prints their number"
-    )
 
 
 def _checked(make: Callable[..., _T], *values: object) -> _T:
@@ -350,12 +301,11 @@ class Estimate(NamedTuple):
 
 def count_pages(cluster: OpenCluster, keys: KeyRange, size: int) -> Pages:
     """The number of pages of `size` blocks. If only one block may have lines, it is read, as in pywb."""
-    index = cluster.reader.index
     low, high, _ = keys
-    blocks = count_blocks(index, low, high)
-    if blocks == 1:
-        found = find_lines(wanted_blocks(index, low, high), cluster.blocks, low, high, cluster.join)
-        blocks = int(next(found, None) is not None)
+    indexes = cluster.indexes(low, high)
+    blocks = sum(count_blocks(index, low, high) for index in indexes)
+    if blocks and blocks <= len(indexes) and next(cluster.lines(low, high), None) is None:
+        blocks = 0
     return Pages(-(-blocks // size), size, blocks)
 
 
@@ -374,11 +324,20 @@ def estimate(cluster: OpenCluster, prepared: PreparedQuery, keys: KeyRange) -> E
 
     The block before the range may reach into it, and the last block may reach beyond it. Each counts as half a
     block. All blocks between count whole. The bounds hold if all blocks are full but the last one of each shard, or if the
-    cluster was changed by cdxmill. Raises UsageError for times in a range of URLs: the index does not tell which lines have
+    cluster was changed by cdxmill. The lines of overlays are counted. Raises UsageError for times in a range of URLs: the index does not tell which lines have
     them.
     """
     if prepared.has_times and not keys.is_one_url and cluster.reader.block_lines():
         raise UsageError("--estimate takes --from and --to for a single URL only; use --count")
+    low, high, _ = prepared.narrowed(keys)
+    own = _estimate(cluster, prepared, keys)
+    counts = [sum(map(len, lists)) for lists in cluster.lines_of(cluster.overlays(low, high), low, high)]
+    most = None if own.most is None else own.most + sum(counts)
+    return Estimate(own.lines + sum(counts), max(own.least, *counts, 0), most, own.blocks + len(counts))
+
+
+def _estimate(cluster: OpenCluster, prepared: PreparedQuery, keys: KeyRange) -> Estimate:
+    """The estimate of the lines in the shards, or in a CDX file."""
     low, high, _ = prepared.narrowed(keys)
     blocks = list(wanted_blocks(cluster.reader.index, low, high))
     if not blocks:

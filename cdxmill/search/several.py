@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from heapq import merge
-from itertools import chain, groupby, islice
+from itertools import chain
 from typing import ClassVar
 
 from cdxmill.errors import CorruptError, UsageError
@@ -19,20 +18,19 @@ from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.queries import Query
 from cdxmill.search.lookup import Skip, is_one_cluster, lookup_many
 from cdxmill.search.many import Answer, Lists
+from cdxmill.search.opened import OpenCluster, merge_backwards, page_bounds
 from cdxmill.search.query import (
     CRAWL,
     Estimate,
-    OpenCluster,
     Pages,
     PreparedQuery,
     check_fields,
     count_blocks,
     estimate,
-    no_page,
 )
 from cdxmill.search.sources import LineSource, SearchedCluster, Source, find_sources, open_listed
 from cdxmill.stages.lines.merge_lines import merge_lines
-from cdxmill.stages.zipnum.find_lines import wanted_blocks
+from cdxmill.stages.zipnum.secondary_index import SecondaryIndex
 
 _BATCH = 1000
 
@@ -130,7 +128,8 @@ class SeveralSources:
     def count_pages(self, url: str) -> Pages:
         """The number of pages of a URL. Raises UsageError for a prefix B-tree, which has none."""
         keys, size = self._asked.keys(url), self._asked.query.page_size
-        blocks = sum(count_blocks(one.reader.index, keys.low, keys.high) for one in self._clusters())
+        low, high, _ = keys
+        blocks = sum(count_blocks(one, low, high) for one in self._indexes(low, high))
         if blocks <= len(self._opened) and not any(self.lists(url)):
             blocks = 0  # as in pywb, which reads a single block
         return Pages(-(-blocks // size), size, blocks)
@@ -141,6 +140,10 @@ class SeveralSources:
         if len(found) < len(self._opened):
             raise UsageError(f"{self._place}: a prefix B-tree has no pages; use --limit, or --from and --to")
         return found
+
+    def _indexes(self, low: bytes, high: bytes) -> list[SecondaryIndex]:
+        """The indexes of all clusters and their overlays."""
+        return [index for one in self._clusters() for index in one.indexes(low, high)]
 
     def _together(self, urls: Sequence[str]) -> Iterator[Sequence[Answer]]:
         """The answers of all sources for each URL."""
@@ -153,14 +156,7 @@ class SeveralSources:
             low, high, _ = self._asked.narrowed(self._asked.keys(url))
         except UsageError as error:
             return [Answer(url, (), error)]
-        starts = merge(
-            *((block.key for block in wanted_blocks(one.reader.index, low, high)) for one in clusters)
-        )
-        first = next(islice(starts, page * size, None), None)
-        if first is None and page:
-            raise no_page(page)
-        end = next(islice(starts, size - 1, None), high)
-        keys = KeyRange(max(low, first) if first and page else low, max(low, end))
+        keys = KeyRange(*page_bounds(self._indexes(low, high), low, high, page, size))
         return [Answer(url, self._part.answer(one, keys)) for one in clusters]
 
     def _printed(self, answers: Sequence[Answer]) -> Iterator[list[bytes]]:
@@ -194,9 +190,8 @@ class SeveralSources:
         sorted_lists = [self._sourced(lists, number) for number, lists in enumerate(answers)]
         if not self._is_backwards:
             return merge_lines(sorted_lists)
-        lines = merge(*map(chain.from_iterable, sorted_lists), reverse=True)
         most = self._rest.query.limit or _BATCH  # no line is read that is not needed
-        return _batched((next(same) for _, same in groupby(lines)), min(most, _BATCH))
+        return merge_backwards(sorted_lists, min(most, _BATCH))
 
     def _sourced(self, lists: Lists, number: int) -> Iterator[list[bytes]]:
         """Lines that know their source, in lists that are not empty. Raises CorruptError if they are not sorted."""
@@ -212,12 +207,6 @@ class SeveralSources:
     def _follow(self, last: list[bytes], lines: list[bytes]) -> bool:
         """Whether lines come after the last ones."""
         return not last or (lines[0] <= last[-1] if self._is_backwards else lines[0] >= last[-1])
-
-
-def _batched(lines: Iterator[bytes], size: int) -> Iterator[list[bytes]]:
-    """Lines in lists."""
-    while some := list(islice(lines, size)):
-        yield some
 
 
 @contextmanager

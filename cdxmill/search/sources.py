@@ -14,7 +14,8 @@ from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.inputs.pipes import STDIN, is_pipe
 from cdxmill.search.lookup import Skip, is_cdx_file, is_named_crawl, is_prefix_index, names_in, open_searched
 from cdxmill.search.many import Answer, answer_many, answer_urls
-from cdxmill.search.query import OpenCluster, PreparedQuery, stored_near
+from cdxmill.search.opened import OpenCluster
+from cdxmill.search.query import PreparedQuery, stored_near
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import locate
 
@@ -169,7 +170,7 @@ class SearchedCluster:
 
     def fields(self, keys: KeyRange) -> Iterable[str]:
         """The fields of its lines, from a few of them."""
-        return stored_near(self.opened.reader, keys.low, keys.high)
+        return stored_near(self.opened, keys.low, keys.high)
 
 
 class SearchedTree:

@@ -13,7 +13,8 @@ from cdxmill.formats.clusters.zipnum import BLOCK_LINES
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.queries import Query
 from cdxmill.search.kept import KeptCluster
-from cdxmill.search.query import OpenCluster, Pages, PreparedQuery, count_pages, no_page
+from cdxmill.search.opened import OpenCluster, no_page
+from cdxmill.search.query import Pages, PreparedQuery, count_pages
 from cdxmill.search.sources import Source
 from cdxmill.server.access import Access
 from cdxmill.server.answers import RequestError, bad_request

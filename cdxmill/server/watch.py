@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
+from cdxmill.cluster.overlays import Overlay
 from cdxmill.errors import StoppedError
-from cdxmill.search.query import BlockSource, OpenCluster
+from cdxmill.search.opened import BlockSource, OpenCluster
 from cdxmill.stages.zipnum.find_lines import BlockReader
 from cdxmill.stages.zipnum.secondary_index import SecondaryIndex
 
@@ -55,6 +57,11 @@ class WatchedCluster:
     def index(self) -> SecondaryIndex:
         """The blocks."""
         return self._reader.index
+
+    @property
+    def overlays(self) -> Sequence[Overlay]:
+        """As of the cluster."""
+        return self._reader.overlays
 
     @property
     def is_remote(self) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from cdxmill.api.searches import Cluster
 from cdxmill.cluster.write import kept_shards, read_manifest
 from cdxmill.commands.clusters.publish import publish
 from cdxmill.commands.clusters.verify import verify
@@ -17,7 +19,7 @@ from cdxmill.commands.collections.add import add
 from cdxmill.commands.collections.compact import compact
 from cdxmill.commands.collections.merge import merge
 from cdxmill.commands.collections.remove import remove
-from cdxmill.formats.clusters.zipnum import MANIFEST, part_of
+from cdxmill.formats.clusters.zipnum import MANIFEST, files_of_shard
 from cdxmill.options.clusters import Publishing, Verifying
 from cdxmill.options.collections import Adding, Compacting, Merging, Removing
 from cdxmill.running.failures import Failures
@@ -200,13 +202,26 @@ class Collection:
             path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
             files.append(path)
         failures = Failures(printed=False)
-        keep = self.rng.choice([0, 60])
-        asked = Adding(self.place_text, files, cdx=True, again=True, keep_old=keep, processes=self.processes)
+        keep, mode = self.rng.choice([0, 60]), self.rng.choice(["overlay", "rewrite"])
+        asked = Adding(
+            self.place_text,
+            files,
+            cdx=True,
+            again=True,
+            mode=mode,
+            keep_old=keep,
+            processes=self.processes,
+        )
         summary = add(asked, failures)
         assert not failures.count, failures.items
         meant = {line for line in given if not any(test(line) for test in self.excluded)}
-        assert summary.counts.added == len(meant - self.lines)
+        assert len(meant - self.lines) <= summary.counts.added <= len(meant)
         self.lines |= meant
+        if self.rng.random() < 0.2:  # nothing that is there is added again, in either way
+            before = (self.place / MANIFEST).read_bytes()
+            asked.mode = self.rng.choice(["overlay", "rewrite"])
+            assert add(asked, failures).counts.added == 0
+            assert (self.place / MANIFEST).read_bytes() == before
 
     @property
     def place_text(self) -> str:
@@ -246,6 +261,7 @@ class Collection:
         self._made += 1
         built = locate(str(self.scratch / f"built-{self._made}"))
         self.zipnum(built, self.lines)
+        assert not read_manifest(place / MANIFEST).overlays
         pairs = zip(
             read_manifest(place / MANIFEST).shards, read_manifest(built / MANIFEST).shards, strict=True
         )
@@ -276,12 +292,17 @@ class Collection:
     def check(self) -> None:
         """Fail unless the cluster has the lines, without a fault, and nothing else is in its directory."""
         manifest = read_manifest(self.place / MANIFEST)
-        texts = [gzip.decompress((self.place / shard.name).read_bytes()) for shard in manifest.shards]
-        assert b"".join(texts) == text_of(self.lines)
-        listed = [*(shard.name for shard in manifest.shards), *kept_shards(self.place)]
+        texts = [gzip.decompress((self.place / shard.name).read_bytes()) for shard in manifest.files]
+        parts = [text.splitlines() for text in texts]
+        assert set(chain.from_iterable(parts)) == self.lines
+        assert all(lines == sorted(set(lines)) for lines in parts)
+        assert b"".join(texts[: len(manifest.shards)]) == text_of(
+            list(chain.from_iterable(parts[: len(manifest.shards)]))
+        )
+        self.ask()
+        listed = [*(shard.name for shard in manifest.files), *kept_shards(self.place)]
         allowed = {
-            *listed,
-            *map(part_of, listed),
+            *chain.from_iterable(map(files_of_shard, listed)),
             *BESIDE,
             "notes.txt",
             "metadata.yaml",
@@ -292,4 +313,23 @@ class Collection:
         assert self.place.entries().keys() - allowed == set()
         failures = Failures(printed=False)
         verified = verify(Verifying(self.place_text, processes=1), failures)
-        assert (failures.items, verified.faults, verified.lines) == ([], 0, len(self.lines))
+        assert (failures.items, verified.faults, verified.lines) == ([], 0, sum(map(len, parts)))
+
+    def ask(self) -> None:
+        """Fail unless questions are answered from shards and overlays as from one cluster."""
+        wanted = sorted(self.lines)
+        with Cluster(self.place_text) as opened:
+            assert [line for lines in opened.lines("*") for line in lines] == wanted
+            assert [line for lines in opened.lines("*", sort="reverse") for line in lines] == wanted[::-1]
+            host = self.rng.choice(HOSTS)
+            for query, low, high in (
+                (f"{host_url(host)}/*", host + b")/", host + b")0"),
+                (f"{host_url(host)}/3", host + b")/3 ", host + b")/3!"),
+                (f"*.{host_url(host)}", host + b")", host + b"-"),
+            ):
+                found = [line for lines in opened.lines(query) for line in lines]
+                inside = [line for line in wanted if low <= line < high]
+                if query.startswith("*."):
+                    inside = [line for line in inside if line.startswith((host + b")/", host + b","))]
+                assert found == inside, query
+                assert opened.count(query) == len(found)

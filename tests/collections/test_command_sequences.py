@@ -16,8 +16,8 @@ from cdxmill.storage.location import locate
 
 from .collection import Collection
 
-SEQUENCES = int(os.environ.get("CDXMILL_COLLECTIONS") or 60)
-FEW = max(2, SEQUENCES // 30)
+SEQUENCES = int(os.environ.get("CDXMILL_COLLECTIONS") or 40)
+FEW = max(2, SEQUENCES // 20)
 STEPS = 6
 POINTS = [b"com,example)/3", b"com,example,shop)/", b"com,example2)/", b"org,", b"org,example)/ 2014", b"zz"]
 

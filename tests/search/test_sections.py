@@ -22,7 +22,8 @@ from cdxmill.formats.clusters.zipnum import BlockRef, parse_index_line
 from cdxmill.options.queries import Query
 from cdxmill.running.failures import Failures
 from cdxmill.search.lookup import lookup, lookup_many, open_searched
-from cdxmill.search.query import OpenCluster, PreparedQuery
+from cdxmill.search.opened import OpenCluster
+from cdxmill.search.query import PreparedQuery
 from cdxmill.stages.zipnum import block_pieces, sectioned_block
 
 from ..checks.checking import found as verified

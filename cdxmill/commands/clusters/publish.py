@@ -29,7 +29,7 @@ from cdxmill.cluster.write import (
 )
 from cdxmill.commands.clusters.publish_checks import PublishTarget, Shard, Way, check_parts, find_shards
 from cdxmill.errors import InputError
-from cdxmill.formats.clusters.zipnum import ARCHIVES, LOCATIONS, MANIFEST, part_of
+from cdxmill.formats.clusters.zipnum import ARCHIVES, LOCATIONS, MANIFEST, files_of_shard
 from cdxmill.messages import count, human_bytes, say
 from cdxmill.options.clusters import Publishing
 from cdxmill.running.lock import check_held, hold
@@ -186,10 +186,10 @@ def _copy_all(
             listed[copies[index].shard.name] = digest
             _note(target, listed)
             progress.advance()
-    for name in surplus:
+    for name in (one for shard in surplus for one in files_of_shard(shard)):
         (target / name).remove()
-        (target / part_of(name)).remove()
     write_index(target, _copied_parts(cluster, target, shards))
+    _copy_overlay_files(cluster, target, shards)
     for name in SPLITS:
         if (cluster / name).exists():
             _copy_small(cluster / name, target / name)
@@ -230,11 +230,20 @@ def _copy_small(source: Location, target: Location) -> bytes:
 
 
 def _parts(cluster: Location, shards: Sequence[Shard]) -> Iterator[bytes]:
-    return ((cluster / shard.part).read_bytes() for shard in shards)
+    return ((cluster / shard.part).read_bytes() for shard in shards if not shard.is_overlay)
 
 
 def _copied_parts(cluster: Location, target: Location, shards: Sequence[Shard]) -> Iterator[bytes]:
-    return (_copy_small(cluster / shard.part, target / shard.part) for shard in shards)
+    return (
+        _copy_small(cluster / shard.part, target / shard.part) for shard in shards if not shard.is_overlay
+    )
+
+
+def _copy_overlay_files(cluster: Location, target: Location, shards: Sequence[Shard]) -> None:
+    """Copy the parts and key filters of overlays."""
+    for shard in shards:
+        for name in files_of_shard(shard.name)[1:] if shard.is_overlay else ():
+            _copy_small(cluster / name, target / name)
 
 
 def _write_metadata(target: Location, title: str | None) -> None:

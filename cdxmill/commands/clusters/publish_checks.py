@@ -18,8 +18,10 @@ from cdxmill.formats.clusters.zipnum import (
     ARCHIVES,
     LOCATIONS,
     MANIFEST,
+    OVERLAY,
     SHARD,
     BlockRef,
+    files_of_shard,
     parse_index_line,
     part_name,
     part_of,
@@ -40,9 +42,14 @@ class Shard(NamedTuple):
     sha256: str
     blocks: int | None
 
+    @property
+    def is_overlay(self) -> bool:
+        """Whether it is an overlay, whose part is an index of its own."""
+        return OVERLAY.fullmatch(self.name) is not None
+
 
 def find_shards(cluster: Location, unfinished: bool) -> list[Shard]:
-    """The shards in the manifest of a cluster, in order. Without one, all shards found if it may be `unfinished`.
+    """The shards and overlays in the manifest of a cluster, in order. Without one, all shards found if it may be `unfinished`.
 
     Raises UsageError without a manifest, InputError if files are missing or have another size than in the
     manifest.
@@ -61,7 +68,7 @@ def find_shards(cluster: Location, unfinished: bool) -> list[Shard]:
     if not shards:
         raise UsageError(f"{cluster}: not a ZipNum cluster (no {shard_name(0)})")
     for shard in shards:
-        for name in (shard.name, shard.part):
+        for name in (*files_of_shard(shard.name), shard.part):
             if name not in found:
                 raise InputError(str(cluster), f"{name} is missing", _AGAIN)
         if found[shard.name].size != shard.bytes:
@@ -71,10 +78,10 @@ def find_shards(cluster: Location, unfinished: bool) -> list[Shard]:
 
 
 def _listed(manifest: Manifest) -> list[Shard]:
-    """The shards of a manifest, in order."""
+    """The shards and overlays of a manifest, in order."""
     return [
         Shard(shard.name, part_of(shard.name), shard.bytes, shard.sha256, shard.blocks)
-        for shard in manifest.shards
+        for shard in manifest.files
     ]
 
 
@@ -97,6 +104,7 @@ def check_parts(cluster: Location, shards: Sequence[Shard]) -> int:
         lines = part.read_bytes().split(b"\n")
         reason = None if not lines.pop() else "the last line is truncated"
         end = 0
+        last = b"" if shard.is_overlay else last
         for number, line in enumerate(lines, 1):
             try:
                 block = parse_index_line(line)
@@ -214,7 +222,7 @@ class PublishTarget:
 def _known(target: Location, found: Mapping[str, Entry]) -> dict[str, str]:
     with suppress(InputError):
         if MANIFEST in found:
-            return {shard.name: shard.sha256 for shard in read_manifest(target / MANIFEST).shards}
+            return {shard.name: shard.sha256 for shard in read_manifest(target / MANIFEST).files}
         if COPIED in found:
             try:
                 noted = json.loads((target / COPIED).read_bytes())

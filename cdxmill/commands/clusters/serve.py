@@ -17,10 +17,11 @@ from shutil import which
 from typing import Protocol
 
 from cdxmill.cluster.archive_index import ArchivePlaces, has_archive_index
-from cdxmill.cluster.find import find_index
+from cdxmill.cluster.find import INDEXES, find_index
+from cdxmill.cluster.reader import open_cluster
 from cdxmill.commands.clusters.next_step import example_page
 from cdxmill.errors import InputError, StoppedError, UsageError
-from cdxmill.formats.clusters.zipnum import ARCHIVES, SHARD
+from cdxmill.formats.clusters.zipnum import ARCHIVES, LOCATIONS, SHARD, part_of
 from cdxmill.messages import say
 from cdxmill.options.clusters import Serving
 from cdxmill.storage.local import make_directory, write_atomic
@@ -96,7 +97,7 @@ def pywb_config(asked: Serving) -> str:
     index = find_index(locate(cluster))
     directory = locate(index.parent.absolute())
     collection: dict[str, object] = {
-        "index": _index_settings(index, directory),
+        **_indexes(index, directory),
         "metadata": {"title": asked.title or directory.name},
         "archive_paths": None,
     }
@@ -116,12 +117,24 @@ def _yaml(settings: object) -> str:
     return _SPECIAL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
+def _indexes(index: Location, directory: Location) -> dict[str, object]:
+    """The index of a cluster, or a group of it and its overlays: pywb reads the part of an overlay as an index."""
+    with open_cluster(index) as cluster:
+        overlays = [one.entry.name for one in cluster.overlays]
+    if not overlays:
+        return {"index": _index_settings(index, directory)}
+    parts = {name: _index_settings(directory / part_of(name), directory) for name in overlays}
+    return {"index_group": {"shards": _index_settings(index, directory), **parts}}
+
+
 def _index_settings(index: Location, directory: Location) -> dict[str, object]:
     """The index of a cluster. Shards beside it are used there, as by cdxmill: cluster.loc may name their old place."""
     settings: dict[str, object] = {"type": "zipnum", "path": index.absolute()}
     if any(map(SHARD.fullmatch, directory.entries())):
         place = str(directory / "").replace("\\", "\\\\")
         settings["shard_index_loc"] = {"match": "^.*", "replace": place}
+    elif index.name not in INDEXES:
+        settings["shard_index_loc"] = str(directory / LOCATIONS)
     return settings
 
 

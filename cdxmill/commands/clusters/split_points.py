@@ -10,7 +10,7 @@ from cdxmill.cluster.find import find_index
 from cdxmill.cluster.reader import manifest_beside, open_cluster
 from cdxmill.cluster.split_files import check_splits_absent, split_files, write_splits
 from cdxmill.cluster.write import files_of
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.manifest import Manifest
 from cdxmill.formats.clusters.zipnum import BlockRef
 from cdxmill.messages import count
@@ -62,6 +62,8 @@ def points_of_cluster(cluster: str, shards: int) -> SplitPoints:
     """
     index = find_index(locate(cluster))
     manifest = manifest_beside(index.parent)  # the index alone is enough, too
+    if manifest is not None and manifest.overlays:
+        raise UsageError(f"{cluster}: has overlays, which its index does not show; run cdxmill compact first")
     with index.open_ranges() as read_at:
         found = mark_blocks(
             _blocks(index, pieces(read_at)), _last_blocks(manifest), 2 * shards * MARKS_PER_SHARD

@@ -21,12 +21,20 @@ from cdxmill.checks.archives import check_archives
 from cdxmill.checks.beside import (
     check_archive_index,
     check_complete,
+    check_filters,
     check_indexes,
     check_locations,
     check_manifest,
     check_splits,
 )
-from cdxmill.checks.claims import Claims, ClusterFiles, check_completeness, read_claims, shard_tasks
+from cdxmill.checks.claims import (
+    Claims,
+    ClusterFiles,
+    check_completeness,
+    overlay_tasks,
+    read_claims,
+    shard_tasks,
+)
 from cdxmill.checks.shards import ReadShard, check_block_lines, check_order, read_shards
 from cdxmill.checks.verify_run import VerifyRun, limited
 from cdxmill.cluster.archive_index import ArchivePlaces
@@ -86,23 +94,24 @@ def _verify(asked: Verifying, failures: Failures, inputs: list[str] | None) -> V
     files = ClusterFiles(locate(os.fspath(asked.cluster)), asked.shard_index_loc)
     archives = _archives_of(files, asked)
     claims = read_claims(files, run.report)
-    shards = read_shards(shard_tasks(files, claims), run)
+    found = read_shards([*shard_tasks(files, claims), *overlay_tasks(files, claims)], run)
+    shards, overlays = found[: len(claims.shards)], found[len(claims.shards) :]
     order = list(check_order(shards))
     run.report(order)
     run.report(check_block_lines(shards))
-    run.report(limited(_check_beside(files, claims, shards, asked.location)))
-    is_valid = not order and not any(shard.report.faults for shard in shards)
+    run.report(limited(_check_beside(files, claims, found, asked.location)))
+    is_valid = not order and not any(shard.report.faults for shard in found)
     compared = inputs is not None and _can_compare(is_valid, failures)
     if compared:
         run.report(
             difference_findings(
-                os.fspath(asked.cluster), check_against(shards, inputs or (), asked.convert, run)
+                os.fspath(asked.cluster), check_against(shards, overlays, inputs or (), asked.convert, run)
             )
         )
     records = None
     if archives is not None:
-        records = check_archives(shards, archives, asked.sample, run)
-    return _summary(claims, shards, compared, records, failures.count)
+        records = check_archives(found, archives, asked.sample, run)
+    return _summary(claims, found, compared, records, failures.count)
 
 
 def _archives_of(files: ClusterFiles, options: Verifying) -> ArchivePlaces | None:
@@ -128,7 +137,7 @@ def _check_beside(
         checks.append(check_completeness(files, claims))
     elif manifest is not None:
         checks = [check_complete(files), *checks, check_manifest(files, manifest, reports)]
-        checks.append(check_splits(files, manifest, reports))
+        checks += [check_splits(files, manifest, reports), check_filters(files, manifest)]
     for check in checks:
         try:
             yield from check

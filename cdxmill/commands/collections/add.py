@@ -13,14 +13,11 @@ from cdxmill.cluster.exclude import read_excluded
 from cdxmill.cluster.write import read_manifest
 from cdxmill.commands.clusters.sorting import sort_files
 from cdxmill.commands.clusters.zipnum import ZipnumOptions
-from cdxmill.commands.collections.change_shards import (
-    ChangeWanted,
-    change_shards,
-    make_changeable,
-    work_directory,
-)
+from cdxmill.commands.collections.add_lines import NewLines, add_lines
+from cdxmill.commands.collections.change_shards import make_changeable, work_directory
+from cdxmill.commands.collections.compact import compact
 from cdxmill.commands.collections.identity import Known, KnownArchive, find_known
-from cdxmill.commands.collections.summary import LOG, ChangeSummary, logged, summary_of
+from cdxmill.commands.collections.summary import LOG, MOST_OVERLAYS, ChangeSummary, logged, summary_of
 from cdxmill.commands.per_archive.index import index_options, index_to_directory
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.zipnum import (
@@ -34,7 +31,7 @@ from cdxmill.formats.own_records import FAILURES, OUTPUTS
 from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.cdx_files import CdxSource, Inventory, check_formats, find_cdx_files, take_inventory
 from cdxmill.inputs.named import Input
-from cdxmill.options.collections import Adding
+from cdxmill.options.collections import Adding, Compacting
 from cdxmill.options.option import path_list
 from cdxmill.outputs.existing import Rule
 from cdxmill.outputs.names import identity, unique_names
@@ -42,12 +39,10 @@ from cdxmill.outputs.record import OutputRecord, recorded, state_of
 from cdxmill.running.failures import Failures
 from cdxmill.running.resume import WorkDirectory
 from cdxmill.search.lookup import open_searched
-from cdxmill.search.query import OpenCluster
+from cdxmill.search.opened import OpenCluster
 from cdxmill.stages.lines.cdx_text import fields_of
-from cdxmill.stages.zipnum.change_shard import ChangeRule
 from cdxmill.storage.location import Location, ask_all, locate
 from cdxmill.storage.own import own_directory
-from cdxmill.tasks.sorting import SortResult
 
 
 def add(asked: Adding, failures: Failures, given: Sequence[Input] | None = None) -> ChangeSummary:
@@ -71,32 +66,39 @@ def add(asked: Adding, failures: Failures, given: Sequence[Input] | None = None)
         found = _sorted(change, paths, places, listed, scratch, asked, failures)
         refused = [name for archive, name in indexed.items() if archive.filename not in places]
         ask_all(Location.remove, [change.place / CDX_DIRECTORY / name for name in refused])
-        wanted = ChangeWanted(
-            runs=found.runs,
-            rule=ChangeRule(change.manifest.numlines),
-            processes=asked.processes,
-            quiet=asked.quiet,
-        )
-        done = change_shards(change, wanted, scratch)
+        done, overlay = add_lines(change, found, asked, scratch)
         files = _files(listed, places)
-        if done.shards != list(change.manifest.shards) or files:
+        if done.shards != list(change.manifest.files) or files:
             own = (
                 [f"{CDX_DIRECTORY}/{name}" for name in (*names.values(), OUTPUTS, FAILURES)] if names else []
             )
             record = changed_record(change.place, change.number, failures.items[before:], [*own, *files])
             log = logged(change, "add", done, {"inputs": len(paths), "excluded": found.excluded})
             change.commit(done.shards, record, {**files, LOG: log})
-    return summary_of(change, done, found.excluded)
+    return _compacted(summary_of(change, done, found.excluded)._replace(overlay=overlay), asked, failures)
+
+
+def _compacted(summary: ChangeSummary, asked: Adding, failures: Failures) -> ChangeSummary:
+    """Compact a cluster that has got too many overlays, unless the user has asked for one."""
+    overlays = len(summary.manifest.overlays)
+    if not summary.overlay or asked.mode is not None or overlays <= MOST_OVERLAYS:
+        return summary
+    failures.note(
+        f"{asked.cluster}: note: has {overlays} overlays, more than {MOST_OVERLAYS}, so it is compacted"
+    )
+    following = Compacting(asked.cluster, keep_old=asked.keep_old, processes=asked.processes)
+    following.quiet = asked.quiet
+    return summary._replace(manifest=compact(following, failures).manifest)
 
 
 def _cdx_files(named: list[str], failures: Failures) -> list[str]:
-    """The CDX files that are named. A cluster stands for its shards."""
+    """The CDX files that are named. A cluster stands for its shards and overlays."""
     found: list[str] = []
     rest = []
     for name in named:
         place = locate(name)
         if place.properties.can_write and (place / MANIFEST).exists():
-            found += [str(place / shard.name) for shard in read_manifest(place / MANIFEST).shards]
+            found += [str(place / shard.name) for shard in read_manifest(place / MANIFEST).files]
         else:
             rest.append(name)
     return found + (find_cdx_files(rest, failures) if rest or not found else [])
@@ -145,8 +147,8 @@ def _sorted(
     scratch: Path,
     asked: Adding,
     failures: Failures,
-) -> SortResult:
-    """The lines of the files that are to be added, as sorted runs."""
+) -> NewLines:
+    """The lines of the files that are to be added."""
     excluded = read_excluded(change.place)
     sources = [one for one in take_inventory(paths, formats=True).sources if not _is_empty_list(one)]
     with open_searched(change.place) as cluster:
@@ -154,7 +156,7 @@ def _sorted(
         known = {one.path: find_known(one, cluster, excluded) for one in sources}
     chosen = [one for one in sources if _is_new(known[one.path], places, listed, asked.again, failures)]
     if not chosen:
-        return SortResult([], [], [])
+        return NewLines([], True)
     points = tuple(change.points)
     options = ZipnumOptions(
         points=points,
@@ -164,7 +166,14 @@ def _sorted(
         excluded=tuple(excluded),
     )
     work = WorkDirectory(scratch, "add")
-    return sort_files(Inventory(chosen), work, options, failures)
+    done = sort_files(Inventory(chosen), work, options, failures)
+    are_new = not excluded and all(map(_is_unknown, known.values()))
+    return NewLines(done.runs, are_new, done.excluded)
+
+
+def _is_unknown(known: Sequence[KnownArchive]) -> bool:
+    """Whether the cluster has none of the archives of a file, as far as some of their lines tell."""
+    return bool(known) and all(one.known in (Known.NOTHING, Known.OTHER_NAME) for one in known)
 
 
 def _is_empty_list(source: CdxSource) -> bool:

@@ -6,24 +6,36 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.cluster.change import Change, is_changeable
+from cdxmill.cluster.overlays import BLOCK_LINES, filter_content
 from cdxmill.cluster.reader import damage_as_input_error
 from cdxmill.cluster.write import check_installed
 from cdxmill.commands.collections.removal import Removal, ShardRemoval
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
-from cdxmill.formats.clusters.zipnum import BEYOND, BlockRef, parse_index_line, part_of, shard_name
+from cdxmill.formats.clusters.zipnum import (
+    BEYOND,
+    OVERLAY,
+    BlockRef,
+    files_of_shard,
+    filter_of,
+    overlay_name,
+    parse_index_line,
+    part_of,
+    shard_name,
+)
 from cdxmill.options.collections import Adding, Removing
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import counted, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.stages.lines.drop_lines import Drop
-from cdxmill.stages.lines.line_lists import text_of
-from cdxmill.stages.lines.merge_lines import SortedLists, merge_slices
+from cdxmill.stages.lines.line_lists import split_lines, text_of
+from cdxmill.stages.lines.merge_lines import SortedLists, merge_lines, merge_slices
 from cdxmill.stages.lines.sort_lines import Run, Slice, cut_runs, has_lines
 from cdxmill.stages.zipnum.block_pieces import BlockPieces, ReadShard, Tables
 from cdxmill.stages.zipnum.block_text import BlockText
@@ -35,7 +47,7 @@ from cdxmill.stages.zipnum.change_shard import (
     ShardIO,
     write_changed,
 )
-from cdxmill.storage.location import Location
+from cdxmill.storage.location import Location, ask_all, locate, pieces
 from cdxmill.storage.scratch import Scratch, temporary_directory
 
 ReadShardAt = Callable[[int, int], bytes]
@@ -68,11 +80,26 @@ class ChangeTask(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What came of all shards: their entries in order, what was done, and the files of the lines removed."""
+    """What came of the cluster: the shards and then the overlays that it has now, and what was done.
+
+    `gone` are files with the lines removed from the shards in order, and then from each overlay: see `gone_lines`.
+    """
 
     shards: list[ShardEntry]
     counts: Changes
     gone: list[Path]
+    of_overlays: int = 0
+
+    def gone_lines(self) -> Iterator[list[bytes]]:
+        """The lines that were removed, sorted, each once."""
+        start = len(self.gone) - self.of_overlays
+        of_shards = chain.from_iterable(map(_lines_in, self.gone[:start]))
+        return merge_lines([of_shards, *map(_lines_in, self.gone[start:])])
+
+
+def _lines_in(path: Path) -> Iterator[list[bytes]]:
+    with locate(str(path)).open_ranges() as read_at:
+        yield from filter(None, split_lines(pieces(read_at)))
 
 
 class _Result(NamedTuple):
@@ -114,7 +141,7 @@ def change_shards(change: Change, wanted: ChangeWanted, scratch: Path, writes: b
     Raises InputError if a block that is needed is corrupt, StoppedError if a shard cannot be written.
     """
     tasks = _tasks(change, wanted, scratch, writes)
-    entries = list(change.manifest.shards)
+    entries = list(change.manifest.files)
     gone: dict[int, Path] = {}
     total = Changes()
     size = sum(task.entry.bytes for task in tasks)
@@ -126,11 +153,52 @@ def change_shards(change: Change, wanted: ChangeWanted, scratch: Path, writes: b
                 entries[found.number] = found.changed.entry
             if found.gone:
                 gone[found.number] = scratch / found.gone
-    return Done(entries, total, [gone[number] for number in sorted(gone)])
+    shards = len(change.manifest.shards)
+    done = Done(
+        entries[:shards] + _with_lines(change, entries[shards:]),
+        total,
+        [gone[number] for number in sorted(gone)],
+        sum(number >= shards for number in gone),
+    )
+    if done.of_overlays:  # a line may be in a shard and in overlays
+        removed = sum(map(len, done.gone_lines()))
+        done = done._replace(counts=total._replace(removed=removed))
+    return done
+
+
+def _with_lines(change: Change, overlays: list[ShardEntry]) -> list[ShardEntry]:
+    """The overlays without those that have no lines any more. If they were just written, they are deleted."""
+    empty = [one for one in overlays if not one.lines]
+    ask_all(Location.remove, [change.place / name for one in empty for name in files_of_shard(one.name)])
+    return [one for one in overlays if one.lines]
 
 
 def _tasks(change: Change, wanted: ChangeWanted, scratch: Path, writes: bool) -> list[ChangeTask]:
-    """The shards that lines are added to or removed from, and with `recut` those that were changed. The largest first."""
+    """The shards and overlays that change. The largest first."""
+    tasks = [*_shard_tasks(change, wanted, scratch, writes), *_overlay_tasks(change, wanted, scratch, writes)]
+    return sorted(tasks, key=lambda task: task.entry.bytes, reverse=True)
+
+
+def _overlay_tasks(change: Change, wanted: ChangeWanted, scratch: Path, writes: bool) -> Iterator[ChangeTask]:
+    """The overlays that lines may be removed from."""
+    removal = None if wanted.removal is None else wanted.removal.part(b"", None)
+    for number, entry in enumerate(change.manifest.overlays, len(change.manifest.shards)):
+        if removal is not None:
+            found = OVERLAY.fullmatch(entry.name)
+            name = overlay_name(int(found[1]) if found else 0, change.number)
+            rule, compressor = ChangeRule(BLOCK_LINES), overlay_compressor(change)
+            yield ChangeTask(
+                number, entry, name, change.place, [], removal, rule, compressor, scratch, writes
+            )
+
+
+def overlay_compressor(change: Change) -> Compressor:
+    """The compressor of overlays: their blocks are small and have no sections."""
+    return compressor_of(change)._replace(section_lines=0)
+
+
+def _shard_tasks(change: Change, wanted: ChangeWanted, scratch: Path, writes: bool) -> list[ChangeTask]:
+    """The shards that lines are added to or removed from, and with `recut` those that were changed."""
     points = change.points
     files, compressor = Scratch(scratch), compressor_of(change)
     added = [
@@ -159,7 +227,7 @@ def _tasks(change: Change, wanted: ChangeWanted, scratch: Path, writes: bool) ->
                     writes,
                 )
             )
-    return sorted(tasks, key=lambda task: task.entry.bytes, reverse=True)
+    return tasks
 
 
 class _Unchanged(Exception):
@@ -176,6 +244,8 @@ def _change_shard(task: ChangeTask) -> _Result:
         change = ShardChange(blocks, lambda block: lines_of(block, read), added, drop, task.rule, gone.add)
         with damage_as_input_error(str(place)):
             changed = _written(task, change, read) if task.writes else _looked_at(change)
+            if changed.entry is not None and changed.entry.lines and OVERLAY.fullmatch(changed.entry.name):
+                write_filter(place, changed.entry)
     return _Result(task.number, changed, gone.name)
 
 
@@ -192,6 +262,13 @@ def lines_of(block: BlockRef, read_at: ReadShardAt) -> list[bytes]:
     """The lines of a block. Raises DamagedCluster if it is corrupt."""
     read: ReadShard = lambda _, offset, size: read_at(offset, size)  # noqa: E731
     return BlockText(BlockPieces(block, read, Tables(), at_once=True)).between(b"", BEYOND)[0]
+
+
+def write_filter(place: Location, overlay: ShardEntry) -> None:
+    """Write the key filter of an overlay, which is read for it. Raises DamagedCluster, InputError."""
+    content = filter_content(place, overlay, place / overlay.name)
+    with (place / filter_of(overlay.name)).write_atomic() as file:
+        file.write(content)
 
 
 def _looked_at(change: ShardChange) -> ChangedShard:

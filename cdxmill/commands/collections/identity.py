@@ -18,10 +18,9 @@ from cdxmill.errors import InputError
 from cdxmill.formats.clusters.zipnum import key_of
 from cdxmill.formats.lines.capture_fields import field_reader, place_in
 from cdxmill.inputs.cdx_files import CdxSource, read_pieces
-from cdxmill.search.query import OpenCluster
+from cdxmill.search.opened import OpenCluster
 from cdxmill.stages.lines.drop_lines import LineRange, outside
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
-from cdxmill.stages.zipnum.find_lines import find_lines, wanted_blocks
 
 _READ = 1 << 16
 """Bytes of lines in each list."""
@@ -118,9 +117,8 @@ def _names_of(line: bytes, cluster: OpenCluster) -> set[str]:
     key = key_of(line)
     low, high = key + b" ", key + b"!"
     wanted = _record_of(line)
-    blocks = wanted_blocks(cluster.reader.index, low, high)
     found = set()
-    for lines in find_lines(blocks, cluster.blocks, low, high, cluster.join):
+    for lines in cluster.lines(low, high):
         for other in lines:
             with suppress(ValueError):
                 if _record_of(other) == wanted:

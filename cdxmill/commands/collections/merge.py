@@ -39,13 +39,15 @@ def merge(asked: Merging, failures: Failures) -> ClusterSummary:
 
 
 def _shards(cluster: ClusterFiles, failures: Failures) -> Sequence[str]:
-    """The shards of a cluster. Faults of its index are reported."""
+    """The shards and overlays of a cluster. Faults of its index are reported."""
 
     def report(found: list[Failure]) -> None:
         for one in found:
             failures.report(one)
 
-    return read_claims(cluster, report).shards
+    claims = read_claims(cluster, report)
+    overlays = claims.manifest.overlays if claims.manifest is not None else ()
+    return [*claims.shards, *(one.name for one in overlays)]
 
 
 def _common_points(clusters: Sequence[ClusterFiles]) -> list[bytes] | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from pathlib import Path
+from itertools import chain
 
 from cdxmill.cluster.archive_index import has_archive_index
 from cdxmill.cluster.change import Change, changed_record, delete_kept, open_change
@@ -41,8 +41,9 @@ from cdxmill.outputs.names import unique_name
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.stages.lines.drop_lines import LineRange
+from cdxmill.stages.lines.line_lists import text_of
 from cdxmill.stages.zipnum.change_shard import ChangeRule
-from cdxmill.storage.location import locate, pieces
+from cdxmill.storage.location import locate
 from cdxmill.storage.scratch import Scratch
 
 Print = Callable[[bytes], object]
@@ -101,11 +102,9 @@ def _removal(asked: Removing, archives: frozenset[str] | None, scratch: Scratch)
 
 
 def _print(done: Done, out: Print | None) -> None:
-    for path in done.gone if out is not None else ():
-        with locate(str(path)).open_ranges() as read_at:
-            for piece in pieces(read_at):
-                assert out is not None
-                out(piece)
+    for lines in done.gone_lines() if out is not None else ():
+        assert out is not None
+        out(text_of(lines))
 
 
 def _commit(change: Change, done: Done, asked: Removing, archives: frozenset[str] | None) -> None:
@@ -116,7 +115,7 @@ def _commit(change: Change, done: Done, asked: Removing, archives: frozenset[str
         files[ARCHIVES] = _without(change, archives)
     if asked.exclude:
         files[EXCLUDED] = _excluded(change, asked.match_type, queries)
-    if done.shards == list(change.manifest.shards) and not files:
+    if done.shards == list(change.manifest.files) and not files:
         return
     said = {
         "queries": queries,
@@ -165,21 +164,14 @@ def _cdx_files(change: Change, done: Done) -> list[str]:
     if not done.gone or not has_archive_index(change.place):
         return []
     read, names = field_reader("filename"), set[str]()
-    for path in done.gone:
-        for line in _lines(path):
-            with suppress(ValueError):
-                names.add(read(line))
+    for line in chain.from_iterable(done.gone_lines()):
+        with suppress(ValueError):
+            names.add(read(line))
     listed = dict(parse_path_index((change.place / ARCHIVES).read_bytes()))
     directory = change.place / CDX_DIRECTORY
     there = directory.entries()
     found = [unique_name(place) for name in sorted(names) for place in listed.get(name, ())]
     return [f"{CDX_DIRECTORY}/{name}" for name in found if name in there]
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        for line in file:
-            yield line.rstrip(b"\n")
 
 
 def _wait(change: Change, asked: Removing) -> None:

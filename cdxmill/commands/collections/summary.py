@@ -19,16 +19,26 @@ from cdxmill.stages.zipnum.change_shard import Changes
 LOG = "changes.jsonl"
 """The log beside a cluster: a line of JSON for each change."""
 _SLACK, _FEW = 1.25, 16
+MOST_OVERLAYS = 7
+"""With more overlays, pywb needs more than 4 times as long for a question."""
+_MOST_ADDED = 0.25
+"""With more lines in overlays than this part of those in shards, prefix queries read much from them."""
 
 
 class ChangeSummary(NamedTuple):
-    """What a command did to a cluster, in lines; `shards` of all its `of` shards were written. Without them, nothing was."""
+    """What a command did to a cluster, in lines; `shards` of all its `of` shards and overlays were written or deleted.
+
+    `overlay` is why the lines became an overlay, or "". `folded` is the number of overlays whose lines moved to shards.
+    """
 
     counts: Changes
     excluded: int
     shards: int
     of: int
     manifest: Manifest
+    overlay: str = ""
+    folded: int = 0
+    what: str = "shard"
 
     @property
     def is_changed(self) -> bool:
@@ -47,21 +57,35 @@ class ChangeSummary(NamedTuple):
             parts.append(f"{self.excluded:,} excluded")
         if not self.shards:
             return f"{', '.join(parts)}; unchanged"
+        if self.overlay:
+            return f"{', '.join(parts)} as an overlay ({self.overlay})"
+        if self.folded:
+            parts = [f"{count(self.folded, 'overlay')} moved to the shards"]
         blocks = f"{count(counts.written, 'block')} written, {counts.copied:,} copied"
-        return f"{', '.join(parts)}; {self.shards:,} of {count(self.of, 'shard')} changed ({blocks})"
+        return f"{', '.join(parts)}; {self.shards:,} of {count(self.of, self.what)} changed ({blocks})"
 
 
 def summary_of(change: Change, done: Done, excluded: int = 0) -> ChangeSummary:
     """The summary of a change that is committed, or has nothing to commit."""
-    old = change.manifest.shards
-    written = sum(one != other for one, other in zip(done.shards, old, strict=True))
+    old = change.manifest.files
+    written = {_stem(one.name) for one in set(old) ^ set(done.shards)}
     manifest = read_manifest(change.place / MANIFEST)
-    return ChangeSummary(done.counts, excluded, written, len(old), manifest)
+    what = "file" if change.manifest.overlays else "shard"
+    return ChangeSummary(done.counts, excluded, len(written), len(old), manifest, what=what)
+
+
+def _stem(name: str) -> str:
+    """What the names of a shard have in common, whichever change has written it."""
+    return "-".join(name.removesuffix(".gz").split("-")[:2])
 
 
 def advice(summary: ChangeSummary, cluster: object) -> str:
-    """What to do next if blocks have become too short: more than 5 blocks where 4 would do. "" if nothing."""
+    """What to do next if there are many overlays, or more than 5 blocks where 4 would do. "" if nothing."""
     manifest = summary.manifest
+    overlays, added = len(manifest.overlays), sum(one.lines for one in manifest.overlays)
+    if overlays > MOST_OVERLAYS or added > manifest.lines * _MOST_ADDED:
+        lines = f"{count(overlays, 'overlay')} with {count(added, 'line')}"
+        return f"note: {lines}, and {manifest.lines:,} in shards; run cdxmill compact {cluster}"
     least = sum(-(-shard.lines // manifest.numlines) for shard in manifest.shards)
     if manifest.blocks < _FEW or manifest.blocks <= least * _SLACK:
         return ""

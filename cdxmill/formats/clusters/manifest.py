@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from cdxmill.formats.clusters.compressor import LEVELS, Compressor
 from cdxmill.formats.clusters.split_points import format_text
-from cdxmill.formats.clusters.zipnum import SHARD, shard_name
+from cdxmill.formats.clusters.zipnum import OVERLAY, SHARD, shard_name
 
 FORMAT_VERSION = 1
 
@@ -57,6 +57,7 @@ class Manifest(NamedTuple):
     """The contents of a cluster. `numlines` is the number of lines of a full block.
 
     `change` counts the changes since it was built. `origin` is the SHA-256 in the manifest of the build, "" in that one.
+    `overlays` have lines that were added later. Each has the form of a shard, and all keys.
     """
 
     shards: tuple[ShardEntry, ...]
@@ -65,6 +66,12 @@ class Manifest(NamedTuple):
     splits_sha256: str
     change: int = 0
     origin: str = ""
+    overlays: tuple[ShardEntry, ...] = ()
+
+    @property
+    def files(self) -> tuple[ShardEntry, ...]:
+        """The shards, then the overlays."""
+        return (*self.shards, *self.overlays)
 
     @property
     def lines(self) -> int:
@@ -108,6 +115,8 @@ def format_manifest(manifest: Manifest) -> bytes:
     }
     if manifest.change:
         content |= {"change": manifest.change, "origin": manifest.origin}
+    if manifest.overlays:
+        content["overlays"] = [one._asdict() for one in manifest.overlays]
     text = json.dumps(content, indent=1)
     return f'{text.removesuffix(_END)},\n "sha256": "{_sha256(text)}"{_END}\n'.encode()
 
@@ -148,7 +157,10 @@ def parse_manifest(data: bytes) -> Manifest:
         raise ValueError("its JSON is nested too deeply") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT_VERSION:
         raise ValueError(f"not a cluster.json of format {FORMAT_VERSION}")
-    _check_types("cluster.json", content, _TOP | (_CHANGED if "change" in content else {}))
+    changed = (_CHANGED if "change" in content else {}) | (
+        {"overlays": list} if "overlays" in content else {}
+    )
+    _check_types("cluster.json", content, _TOP | changed)
     manifest = _manifest_of(content)
     for field, total in (("lines", manifest.lines), ("blocks", manifest.blocks)):
         if content[field] != total:
@@ -179,7 +191,10 @@ def _manifest_of(content: dict[str, Any]) -> Manifest:
         raise ValueError("change or origin is invalid")
     shards = tuple(_entry(number, fields, change) for number, fields in enumerate(content["shards"]))
     compressor = _compressor(content["compressor"])
-    return Manifest(shards, content["numlines"], compressor, content["splits_sha256"], change, origin)
+    overlays = tuple(_overlay(fields, change) for fields in content.get("overlays", ()))
+    return Manifest(
+        shards, content["numlines"], compressor, content["splits_sha256"], change, origin, overlays
+    )
 
 
 def _compressor(fields: dict[str, Any]) -> UsedCompressor:
@@ -190,6 +205,15 @@ def _compressor(fields: dict[str, Any]) -> UsedCompressor:
     return compressor
 
 
+def _overlay(fields: Any, change: int) -> ShardEntry:
+    _check_types("overlay", fields, _ENTRY)
+    entry = ShardEntry(**fields)
+    name = OVERLAY.fullmatch(entry.name)
+    if name is None or not int(name[1]) <= int(name[2]) <= change:
+        raise ValueError(f"{entry.name!r} is not an overlay of change {change}")
+    return _with_valid_numbers(entry, entry.name)
+
+
 def _entry(number: int, fields: Any, change: int) -> ShardEntry:
     _check_types(f"entry {number + 1}", fields, _ENTRY)
     entry = ShardEntry(**fields)
@@ -197,8 +221,12 @@ def _entry(number: int, fields: Any, change: int) -> ShardEntry:
     written = int(name[2] or 0) if name is not None else 0
     if written > change or entry.name != shard_name(number, written):
         raise ValueError(f"entry {number + 1} is {entry.name!r}, not {shard_name(number)}")
+    return _with_valid_numbers(entry, f"entry {number + 1}")
+
+
+def _with_valid_numbers(entry: ShardEntry, name: str) -> ShardEntry:
     if min(entry.bytes, entry.lines, entry.blocks) < 0 or not _SHA256.fullmatch(entry.sha256):
-        raise ValueError(f"entry {number + 1} has an invalid number or SHA-256")
+        raise ValueError(f"{name} has an invalid number or SHA-256")
     return entry
 
 

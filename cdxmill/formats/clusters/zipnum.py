@@ -77,13 +77,47 @@ def part_name(number: int) -> str:
     return f"part-{number:05d}"
 
 
-def part_of(shard: str) -> str:
-    """The name of a shard's part.
+OVERLAY = re.compile(r"overlay-(\d{5,})-(\d+)\.gz")
+"""The name of an overlay: the change that made it, and the change that has written this file."""
 
-    >>> part_of("cdx-00007.gz")
-    'part-00007'
+
+def overlay_name(made: int, change: int) -> str:
+    """The name of the overlay that change `made` has made, as `change` has written it.
+
+    >>> overlay_name(7, 9)
+    'overlay-00007-9.gz'
     """
+    return f"overlay-{made:05d}-{change}.gz"
+
+
+def part_of(shard: str) -> str:
+    """The name of the part of a shard or an overlay.
+
+    >>> part_of("cdx-00007.gz"), part_of("overlay-00007-9.gz")
+    ('part-00007', 'overlay-00007-9.idx')
+    """
+    if shard.startswith("overlay-"):
+        return f"{shard.removesuffix('.gz')}.idx"
     return shard.replace("cdx-", "part-", 1).removesuffix(".gz")
+
+
+def files_of_shard(shard: str) -> list[str]:
+    """The names of the files of a shard: itself, its part, and the key filter of an overlay.
+
+    >>> files_of_shard("cdx-00007.gz"), files_of_shard("overlay-00007-9.gz")
+    (['cdx-00007.gz', 'part-00007'], ['overlay-00007-9.gz', 'overlay-00007-9.idx', 'overlay-00007-9.keys'])
+    """
+    keys = [filter_of(shard)] if shard.startswith("overlay-") else []
+    return [shard, part_of(shard), *keys]
+
+
+def filter_of(overlay: str) -> str:
+    """The name of the key filter of an overlay.
+
+    >>> filter_of("overlay-00007-9.gz")
+    'overlay-00007-9.keys'
+    """
+    return f"{overlay.removesuffix('.gz')}.keys"
 
 
 def key_of(line: bytes) -> bytes:

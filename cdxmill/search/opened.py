@@ -1,0 +1,161 @@
+"""A cluster or CDX file that is open for many queries. Lines of a cluster and of its overlays are read as one.
+
+key range -> the overlays that may have its lines, by their key filters -> lines of the cluster and of these, merged
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import merge
+from itertools import chain, groupby, islice
+from typing import TYPE_CHECKING, Protocol
+
+from cdxmill.errors import UsageError
+from cdxmill.stages.zipnum.find_lines import BlockReader, find_backwards, find_lines, wanted_blocks
+from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex
+
+if TYPE_CHECKING:
+    from cdxmill.cluster.overlays import Overlay
+
+_BATCH = 1000
+Lists = Iterator[list[bytes]]
+
+
+class BlockSource(Protocol):
+    """What a query needs of an open cluster or CDX file."""
+
+    @property
+    def cluster(self) -> str:
+        """The name in messages."""
+
+    @property
+    def index(self) -> SecondaryIndex:
+        """The blocks."""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether each read costs a request, so that neighboring blocks are better read together."""
+
+    def read(self, shard: bytes, offset: int, size: int, /) -> bytes:
+        """Bytes of a shard."""
+
+    def blocks(self) -> BlockReader:
+        """A reader of blocks."""
+
+    def block_lines(self) -> int | None:
+        """Lines of a full block; None if that is not known, 0 if there is no such number."""
+
+    def has_full_blocks(self) -> bool:
+        """Whether all blocks are full but the last one of each shard, as far as is known."""
+
+    @property
+    def overlays(self) -> Sequence[Overlay]:
+        """The overlays of a cluster. Their blocks are read with `read`, too."""
+
+    def has_changed(self) -> bool:
+        """Whether others have changed what is searched since it was opened, so that it is better opened again."""
+
+
+@dataclass(frozen=True)
+class OpenCluster:
+    """A cluster or CDX file that is open for many queries.
+
+    `blocks` reads its blocks. With `join`, neighboring blocks are read in one request.
+    """
+
+    reader: BlockSource
+    blocks: BlockReader
+    join: bool
+    _of_overlays: dict[Overlay, BlockReader] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, reader: BlockSource) -> OpenCluster:
+        """The cluster of `reader`. Blocks are joined if each read costs a network request."""
+        return cls(reader, reader.blocks(), reader.is_remote)
+
+    def overlays(self, low: bytes, high: bytes) -> list[Overlay]:
+        """The overlays that may have lines >= `low` and < `high`. Raises InputError."""
+        overlays = self.reader.overlays
+        if not overlays:
+            return []
+        from cdxmill.formats.clusters.key_filter import wanted_bits  # most clusters have no overlays
+
+        wanted = wanted_bits(low, high)
+        return [one for one in overlays if wanted is None or one.may_have(wanted)]
+
+    def indexes(self, low: bytes, high: bytes) -> list[SecondaryIndex]:
+        """The index of the cluster, and those of the overlays that may have such lines."""
+        return [self.reader.index, *(one.index for one in self.overlays(low, high))]
+
+    def lines(self, low: bytes, high: bytes, few: bool = False) -> Lists:
+        """The lines >= `low` and < `high`, sorted, in lists. Raises InputError, DamagedCluster. `few` is as in `find_lines`."""
+        blocks = wanted_blocks(self.reader.index, low, high)
+        own = find_lines(blocks, self.blocks, low, high, self.join, few)
+        others = self.overlays(low, high)
+        if not others:
+            return own
+        from cdxmill.stages.lines.merge_lines import merge_lines  # slow to import
+
+        return merge_lines(map(_in_order, (own, *self.lines_of(others, low, high))))
+
+    def lines_of(self, overlays: Iterable[Overlay], low: bytes, high: bytes) -> list[Lists]:
+        """The lines of each of `overlays`."""
+        return [
+            find_lines(wanted_blocks(one.index, low, high), self._reader(one), low, high, self.join)
+            for one in overlays
+        ]
+
+    def backwards(self, low: bytes, high: bytes) -> Lists:
+        """The lists of `lines` in reverse order: the lines of each are sorted. Few are read that are not taken."""
+        readers = [(self.reader.index, self.blocks)]
+        readers += [(one.index, self._reader(one)) for one in self.overlays(low, high)]
+        found = [
+            find_backwards(list(wanted_blocks(index, low, high)), blocks, low, high, self.join)
+            for index, blocks in readers
+        ]
+        if len(found) == 1:
+            return found[0]
+        latest_first = ((lines[::-1] for lines in lists) for lists in found)
+        return (lines[::-1] for lines in merge_backwards(latest_first, _BATCH))
+
+    def _reader(self, overlay: Overlay) -> BlockReader:
+        if overlay not in self._of_overlays:
+            self._of_overlays[overlay] = self.reader.blocks()
+        return self._of_overlays[overlay]
+
+
+def _in_order(lists: Lists) -> Lists:
+    last = b""
+    for lines in lists:
+        if lines[0] < last or lines != sorted(lines):
+            raise DamagedCluster("its lines are not sorted")
+        last = lines[-1]
+        yield lines
+
+
+def merge_backwards(sources: Iterable[Iterable[list[bytes]]], size: int) -> Lists:
+    """The lines of sources that are sorted, the last one first, each line once, in lists of `size`."""
+    lines = merge(*map(chain.from_iterable, sources), reverse=True)
+    distinct = (next(same) for _, same in groupby(lines))
+    while some := list(islice(distinct, size)):
+        yield some
+
+
+def page_bounds(
+    indexes: Iterable[SecondaryIndex], low: bytes, high: bytes, page: int, size: int
+) -> tuple[bytes, bytes]:
+    """The bounds of one page of several indexes: the range of keys in which `size` blocks begin. Raises UsageError."""
+    starts = merge(*((block.key for block in wanted_blocks(index, low, high)) for index in indexes))
+    first = next(islice(starts, page * size, None), None)
+    if first is None and page:
+        raise no_page(page)
+    end = next(islice(starts, size - 1, None), high)
+    return max(low, first) if first and page else low, max(low, end)
+
+
+def no_page(page: int) -> UsageError:
+    """The error for a page that does not exist."""
+    return UsageError(
+        f"page {page} does not exist; the first page is 0, --show-num-pages prints their number"
+    )

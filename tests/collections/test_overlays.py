@@ -1,0 +1,173 @@
+"""Lines that were added as an overlay are read with those of the shards, by everything that reads a cluster."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import cdxmill
+from cdxmill.commands.collections import add_lines
+from cdxmill.errors import InputError
+
+from ..conftest import RunCdxmill
+from ..storage.range_server import serving
+
+
+def line(key: str, number: int) -> str:
+    fields = {"url": "http://x/", "digest": f"D{number}", "length": "7", "offset": str(number)}
+    return f"{key} 2020 {json.dumps({**fields, 'filename': f'{key[-3:]}.warc.gz'})}"
+
+
+OLD = [line(f"com,example)/{number:03d}", number) for number in range(200)]
+NEW = [line(f"com,example)/{number:03d}", 1000 + number) for number in range(0, 200, 20)]
+NEW += [line(f"org,example)/{number:03d}", number) for number in range(3)]
+ALL = sorted(OLD + NEW)
+Add = Callable[[list[str]], cdxmill.ChangeResult]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cluster of three shards with two overlays, which have a line in common."""
+    monkeypatch.chdir(tmp_path)
+    Path("old.cdxj").write_text("".join(f"{one}\n" for one in OLD))
+    Path("points").write_text("com,example)/070\ncom,example)/140\n")
+    cdxmill.zipnum("old.cdxj", output="C", splits="points", numlines=9, processes=1)
+    for name, lines in (("a", NEW[:6]), ("b", NEW[5:])):
+        Path(name).with_suffix(".cdxj").write_text("".join(f"{one}\n" for one in lines))
+        cdxmill.add("C", f"{name}.cdxj", cdx=True, mode="overlay", processes=1)
+    return tmp_path / "C"
+
+
+def overlays(cluster: Path) -> list[str]:
+    found = json.loads((cluster / "cluster.json").read_bytes()).get("overlays", [])
+    return [one["name"] for one in found]
+
+
+def printed(run: RunCdxmill, *words: str | Path) -> list[str]:
+    done = run(*words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode().splitlines()
+
+
+def test_lookup_gives_the_answer_of_one_cluster(cluster: Path, run_cdxmill: RunCdxmill) -> None:
+    assert len(overlays(cluster)) == 2
+    assert printed(run_cdxmill, "lookup", cluster, "*") == ALL
+    assert printed(run_cdxmill, "lookup", cluster, "*", "--count") == [str(len(ALL))]
+    assert printed(run_cdxmill, "lookup", cluster, "*", "--sort", "reverse", "--limit", "5") == ALL[:-6:-1]
+    assert printed(run_cdxmill, "lookup", cluster, "example.com/100") == [OLD[100], NEW[5]]
+    assert printed(run_cdxmill, "lookup", cluster, "example.org/*") == NEW[10:]
+    urls = "\n".join(["example.org/001", "example.com/003", "example.com/000"])
+    Path("urls").write_text(urls)
+    assert len(printed(run_cdxmill, "lookup", cluster, "-i", "urls")) == 4
+
+
+def test_pages_have_all_lines_once(cluster: Path, run_cdxmill: RunCdxmill) -> None:
+    (pages,) = printed(run_cdxmill, "lookup", cluster, "*", "--show-num-pages", "--page-size", "4")
+    found = [
+        text
+        for page in range(json.loads(pages)["pages"])
+        for text in printed(run_cdxmill, "lookup", cluster, "*", "--page-size", "4", "--page", str(page))
+    ]
+    assert found == ALL
+    estimated = json.loads("".join(printed(run_cdxmill, "lookup", cluster, "*", "--estimate")))
+    assert estimated["least"] <= len(ALL) <= estimated["most"]
+
+
+def test_over_http_overlays_are_read_too(cluster: Path) -> None:
+    with serving() as server:
+        for path in cluster.iterdir():
+            if path.is_file():
+                server.add(f"/C/{path.name}", path.read_bytes())
+        assert len(list(cdxmill.lookup(f"{server.url}/C", "*"))) == len(ALL)
+        assert len(list(cdxmill.lookup(f"{server.url}/C", "example.org/002"))) == 1
+
+
+def test_copies_merges_and_trees_have_the_lines_of_overlays(cluster: Path, run_cdxmill: RunCdxmill) -> None:
+    printed(run_cdxmill, "publish", "-q", cluster, "copy")
+    assert printed(run_cdxmill, "lookup", "copy", "*") == ALL
+    assert not cdxmill.verify("copy", against=["old.cdxj", "a.cdxj", "b.cdxj"]).failures
+    assert cdxmill.verify("copy", against=["old.cdxj", "a.cdxj"]).failures
+    cdxmill.merge("C", output="M", numlines=9, processes=1)
+    assert printed(run_cdxmill, "lookup", "M", "*") == ALL
+    printed(run_cdxmill, "prefix-index", "build", "-q", "-o", "T.tree", "C")
+    assert len(printed(run_cdxmill, "lookup", "T.tree", "*")) == len(ALL)
+    done = run_cdxmill("split-points", "--from-cluster", "C", "-s", "2", "-o", "s.txt")
+    assert (done.returncode, b"has overlays" in done.stderr) == (2, True)
+
+
+def test_compact_gives_the_bytes_of_a_rebuild(cluster: Path) -> None:
+    cdxmill.compact(cluster, keep_old=0, processes=1)
+    assert overlays(cluster) == []
+    cdxmill.zipnum(["old.cdxj", "a.cdxj", "b.cdxj"], output="R", splits="points", numlines=9, processes=1)
+    for number, one in enumerate(json.loads((cluster / "cluster.json").read_bytes())["shards"]):
+        assert (cluster / one["name"]).read_bytes() == Path(f"R/cdx-0000{number}.gz").read_bytes()
+    cdxmill.compact(cluster, keep_old=0, processes=1)  # deletes what was kept
+    assert not list(cluster.glob("overlay-*"))
+
+
+def test_an_open_cluster_sees_an_overlay_with_its_next_query(cluster: Path) -> None:
+    Path("c.cdxj").write_text(line("net,example)/", 7) + "\n")
+    with cdxmill.Cluster(cluster) as opened:
+        begun = opened.lines("*")
+        some = len(next(begun))
+        cdxmill.add(cluster, "c.cdxj", cdx=True, mode="overlay", processes=1)
+        assert opened.count("*") == len(ALL) + 1
+        assert opened.count("example.net/") == 1
+        assert some + sum(map(len, begun)) == len(ALL)
+
+
+@pytest.mark.parametrize("ending", [".gz", ".idx", ".keys"])
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_damaged_overlay_is_never_skipped(ending: str, is_gone: bool, cluster: Path) -> None:
+    path = cluster / overlays(cluster)[0].replace(".gz", ending)
+    data = path.read_bytes()
+    path.unlink()
+    if not is_gone:
+        path.write_bytes(data[: len(data) // 2] + b"\0\0\0\0" + data[len(data) // 2 + 4 :])
+    with pytest.raises(InputError):
+        list(cdxmill.lookup(cluster, "example.com/100"))
+    assert cdxmill.verify(cluster).failures
+
+
+def test_without_the_list_of_overlays_there_is_no_answer(cluster: Path) -> None:
+    (cluster / "cluster.json").unlink()
+    with pytest.raises(InputError, match=r"has overlays, and no cluster.json"):
+        list(cdxmill.lookup(cluster, "example.com/100"))
+
+
+def test_a_large_cluster_gets_overlays_and_is_compacted_when_they_are_many(
+    cluster: Path, monkeypatch: pytest.MonkeyPatch, run_cdxmill: RunCdxmill
+) -> None:
+    monkeypatch.setattr(add_lines, "LARGE", 1)
+    for number in range(3, 9):
+        lines = [line(f"com,example)/{page:03d}", 9000 + 300 * number + page) for page in range(0, 200, 9)]
+        Path("more.cdxj").write_text("".join(f"{one}\n" for one in lines))
+        assert cdxmill.add(cluster, "more.cdxj", cdx=True, again=True, processes=1).added == len(lines)
+        assert len(overlays(cluster)) == (number if number < 8 else 0)
+    one = [line("com,example)/100", 77)]
+    Path("more.cdxj").write_text("".join(f"{text}\n" for text in one))
+    cdxmill.add(cluster, "more.cdxj", cdx=True, again=True, processes=1)
+    assert overlays(cluster) == []
+    assert len(list(cdxmill.lookup(cluster, "*"))) == len(ALL) + 6 * 23 + 1
+
+
+def test_a_replaced_cluster_leaves_no_overlay(cluster: Path, run_cdxmill: RunCdxmill) -> None:
+    printed(run_cdxmill, "zipnum", "-q", "--replace", "-s", "1", "-o", cluster, "old.cdxj")
+    assert not list(cluster.glob("overlay-*"))
+    assert printed(run_cdxmill, "lookup", cluster, "*") == OLD
+
+
+def test_a_change_that_was_stopped_leaves_no_overlay(cluster: Path, run_cdxmill: RunCdxmill) -> None:
+    """Of an overlay that no cluster.json lists, the next command deletes all files."""
+    before = {path.name for path in cluster.iterdir()}
+    (cluster / ".change").mkdir()
+    (cluster / ".change/plan.json").write_text('{"change": 3}')
+    for ending in (".gz", ".idx", ".keys"):
+        old = cluster / f"overlay-00001-1{ending}"
+        shutil.copy(old, cluster / f"overlay-00003-3{ending}")
+    assert cdxmill.add(cluster, "a.cdxj", cdx=True, processes=1).added == 0
+    assert {path.name for path in cluster.iterdir()} == before
