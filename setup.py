@@ -170,7 +170,7 @@ setup(
         "test": TEST,
         "bench": BENCH,
     },
-    entry_points={"console_scripts": ["cdxmill = cdxmill.cli.main:main"]},
+    entry_points={"console_scripts": ["cdxmill = cdxmill.cli.start:main"]},
     classifiers=[
         "Development Status :: 4 - Beta",
         "Environment :: Console",

@@ -19,7 +19,20 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = ("s3", "scan", "languages", "parquet", "jobs", "spark", "serve", "server", "audit", "docs", "test", "bench")
+EXTRAS = (
+    "s3",
+    "scan",
+    "languages",
+    "parquet",
+    "jobs",
+    "spark",
+    "serve",
+    "server",
+    "audit",
+    "docs",
+    "test",
+    "bench",
+)
 _BASE = "cdxmill"
 _FOR_USERS = ("s3", "scan", "languages", "parquet", "jobs", "server")
 """The extras whose libraries have lower bounds. The others have one version."""

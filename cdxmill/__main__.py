@@ -10,6 +10,6 @@ if (
     if os.path.dirname(os.path.dirname(__file__)) == here:  # noqa: PTH120 - a checkout that is not installed
         sys.path.append(here)
 
-from cdxmill.cli.main import main
+from cdxmill.cli.start import main
 
 sys.exit(main())

@@ -2,6 +2,7 @@
 
     CdxmillError
     ├── UsageError          the options or settings are wrong; nothing was done
+    │   └── HeldError       another run writes to the directory
     ├── InputError          one input cannot be read; the others can
     │   ├── AbsentError     it does not exist
     │   ├── CorruptError    a part of a cluster is corrupt; other parts can be read
@@ -19,7 +20,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 OK, FAILED, USAGE, STOPPED, INTERRUPTED = 0, 1, 2, 3, 130
-"""Exit statuses: success; some inputs failed; invalid usage; no final output; Ctrl-C."""
+"""Exit statuses: success; damaged inputs; invalid usage; a machine at fault, so run it again; Ctrl-C."""
 
 
 class CdxmillError(Exception):
@@ -32,6 +33,10 @@ class UsageError(CdxmillError):
     """Wrong options, arguments or settings. Nothing was done."""
 
     status = USAGE
+
+
+class HeldError(UsageError):
+    """Another run writes to the directory. Later it may be free."""
 
 
 class InputError(CdxmillError):
@@ -59,8 +64,10 @@ class CorruptError(InputError):
 class OutageError(InputError):
     """A storage, a network, a disk or a right is at fault, and the input may be whole.
 
-    Another try, or another machine, may read it. A cluster is not built without such an input: see `StoppedError`.
+    Another try, or another machine, may read it. Nothing is built without such an input.
     """
+
+    status: ClassVar[int] = STOPPED
 
 
 class RefusedError(OutageError):

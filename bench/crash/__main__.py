@@ -1,8 +1,13 @@
 """The Nth operation of a command on files fails, or the command is killed there. What is left, and what a rerun makes of it.
 
-    python -m bench.crash CDXMILL ARCHIVES WORK [--count N] [--seed N] [--only SCENARIO,...]
+    python -m bench.crash CDXMILL ARCHIVES WORK [--count N] [--seed N] [--only SCENARIO,...] [--kills]
 
-ARCHIVES has pywb's sample archives. For each scenario of scenarios.py, N points are drawn from all operations and faults:
+ARCHIVES has pywb's sample archives. For each scenario of scenarios.py, N points are drawn from all operations and faults, with
+--kills from the kills alone. A kill at 200 moments of each command that changes a collection:
+
+    python -m bench.crash ... --kills --count 200 --only add,add-archives,remove,compact,merge
+
+What is reported:
 
     EXIT     exit status 0 with other outputs than a run without faults, or a status other than 0, 1 and 3
     MESSAGE  no line on stderr, a traceback or an internal error
@@ -196,6 +201,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="")
+    parser.add_argument("--kills", action="store_true")
     options = parser.parse_args()
     shutil.rmtree(options.work, ignore_errors=True)
     bench = CrashBench(options.cdxmill.absolute(), options.archives.resolve(), options.work.resolve())
@@ -206,7 +212,7 @@ def main() -> int:
         if options.only and scenario.name not in options.only.split(","):
             continue
         wanted = without_fault(bench, scenario)
-        points = all_points(bench, scenario)
+        points = [one for one in all_points(bench, scenario) if one.fault in KILLS or not options.kills]
         drawn = rng.sample(points, min(options.count, len(points)))
         for point in drawn:
             for text in findings(bench, scenario, point, wanted):

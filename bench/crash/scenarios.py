@@ -36,6 +36,7 @@ def all_scenarios(bench: CrashBench) -> list[Scenario]:
         *_of_publish(bench),
         *_of_changes(bench),
         *_of_copy(bench),
+        *_of_one_file(bench),
         *_of_readers(bench),
     ]
 
@@ -115,7 +116,10 @@ def _of_publish(bench: CrashBench) -> list[Scenario]:
     publish = [*call, str(bench.base / "cluster"), str(bench.out / "web/indexes")]
     old = _copied(bench, "old-cluster", "web/indexes")
     same = [*call, *_ONE, str(bench.out / "c"), str(bench.out / "c")]
+    clusters = [str(bench.base / name) for name in ("cluster", "old-cluster")]
+    merge = ["merge", "-q", *_ONE, "-s", "2", "--location", ".", "-o", str(bench.out / "c"), *clusters]
     return [
+        Scenario("merge", merge),
         Scenario("publish", publish + _ONE),
         Scenario("publish-2", publish + _TWO),
         Scenario("publish-over", publish + _ONE + _REPLACE, old),
@@ -129,6 +133,13 @@ def _of_changes(bench: CrashBench) -> list[Scenario]:
     add = ["add", "-q", cluster, "--cdx", str(bench.base / "old.cdx")]
     archives = ["add", "-q", cluster, str(bench.base / "in")]
     remove = ["remove", "-q", "--keep-old", "0", cluster, "*.iana.org"]
+    merge = [
+        "merge",
+        "-q",
+        "-o",
+        str(bench.out / "m"),
+        *(str(bench.base / name) for name in ("changed", "cluster")),
+    ]
     old = _copied(bench, "changed", "c")
     return [
         Scenario("add", add + _ONE, old, is_change=True),
@@ -136,6 +147,8 @@ def _of_changes(bench: CrashBench) -> list[Scenario]:
         Scenario("add-archives", archives + _ONE, old, is_change=True),
         Scenario("remove", remove + _ONE, old, is_change=True),
         Scenario("compact", ["compact", "-q", cluster, *_ONE], old, is_change=True),
+        Scenario("merge", [*merge, *_ONE]),
+        Scenario("merge-2", [*merge, *_TWO]),
     ]
 
 
@@ -143,6 +156,21 @@ def _of_copy(bench: CrashBench) -> list[Scenario]:
     source, queries = str(bench.base / "real"), ["*.com", "*.org"]
     copy = ["copy", "-q", "--size", "64K", "-o", str(bench.out / "w"), source, *queries]
     return [Scenario("copy", copy + _ONE), Scenario("copy-2", copy + _TWO)]
+
+
+def _of_one_file(bench: CrashBench) -> list[Scenario]:
+    base, out = bench.base, bench.out
+    tree = ["prefix-index", "build", "-q", "-o", str(out / "t/tree"), str(base / "old.cdx")]
+    options = ["-q", *_ONE, "--size", "8", "--level", "1"]
+    train = ["train-dictionary", *options, "-o", str(out / "d"), str(base / "moved")]
+    table = ["cat", str(base / "in/example.warc.gz"), "--table", str(out / "table.tsv")]
+    page = ["serve", "--config-only", str(out / "pywb"), "--archives", str(base / "in"), str(base / "real")]
+    return [
+        Scenario("prefix-index", tree, reruns=[tree + _REPLACE]),
+        Scenario("train-dictionary", train, reruns=[train + _REPLACE]),
+        Scenario("cat", table, has_stdout=True),
+        Scenario("serve", page),
+    ]
 
 
 def _of_readers(bench: CrashBench) -> list[Scenario]:

@@ -130,7 +130,8 @@ def recompress(arguments: Recompressing, failures: Failures) -> str:
 
     if arguments.estimate:
         return str(estimate_asked(arguments, failures))
-    return str(recompress_asked(arguments, failures))
+    with open_engine(arguments) as spark:
+        return str(recompress_asked(arguments, failures, None if spark is None else spark.recompress))
 
 
 def reindex(arguments: Reindexing, failures: Failures) -> str:

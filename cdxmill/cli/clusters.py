@@ -20,6 +20,7 @@ from cdxmill.options.clusters import (
 from cdxmill.options.option import REPLACE, Quiet, check_no_pipe, option, path_list
 
 if TYPE_CHECKING:
+    from cdxmill.commands.collections.watch import WatchedDirectory
     from cdxmill.running.failures import Failures
 
 
@@ -219,8 +220,12 @@ def serve(arguments: Serving) -> int:
     cdxmill writes the configuration of pywb to a temporary directory and starts pywb's command wayback. It prints
     the address of a page to open. Ctrl-C stops the server. pywb must be installed: pip install './cdxmill[serve]', with a checkout in ./cdxmill.
 
+    With --watch, archives that appear in DIR are indexed and added to CLUSTER while it is served. A file is added when its
+    size and time have not changed for some seconds. Damaged archives are reported once, and again after they change.
+
     Examples:
         cdxmill serve crawl
+        cdxmill serve crawl --watch warcs/
         cdxmill serve crawl --config-only pywb
     """
     from pathlib import Path
@@ -229,7 +234,15 @@ def serve(arguments: Serving) -> int:
     from cdxmill.commands.clusters.serve import write_config
 
     if arguments.config_only is None:
-        return serve_cluster(arguments)
+        return serve_cluster(arguments, _watch(arguments))
     path = write_config(arguments, Path(arguments.config_only))
     say(f"{path}: written; start pywb: wayback -d {path.parent} -b {arguments.bind} -p {arguments.port}")
     return OK
+
+
+def _watch(asked: Serving) -> WatchedDirectory | None:
+    if asked.watch is None:
+        return None
+    from cdxmill.commands.collections.watch import WatchedDirectory
+
+    return WatchedDirectory(asked.cluster, asked.watch, asked.settle, asked.processes)

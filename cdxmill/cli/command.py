@@ -17,13 +17,13 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from cdxmill.errors import FAILED, OK, StoppedError, UsageError
+from cdxmill.errors import StoppedError, UsageError
 from cdxmill.messages import say, say_lines, write_advice
 from cdxmill.options.option import Declared, EngineOptions, check, declared
 
 if TYPE_CHECKING:
     from cdxmill.running.failures import Failures
-    from cdxmill.spark.jobs import CountRunner, IndexRunner, Maker, ScanRunner
+    from cdxmill.spark.jobs import CountRunner, IndexRunner, Maker, RecompressRunner, ScanRunner
 
 
 class ClosedPipe(BaseException):
@@ -137,7 +137,7 @@ def _run_with_failures(run: Callable[[Any, Failures], str], asked: Any) -> int:
         failures.close_listed()
     if lines and not asked.quiet:
         say_lines(lines)
-    return FAILED if failures.count else OK
+    return failures.status
 
 
 def _value(field: Declared, given: Mapping[str, Any]) -> Any:
@@ -219,12 +219,13 @@ def _order(field: Declared) -> tuple[bool, int]:
 
 
 class OnSpark(NamedTuple):
-    """What does the tasks of `index`, of `zipnum` and `build`, of `count` and of `scan`, on Apache Spark."""
+    """What does the tasks of `index`, of `zipnum` and `build`, of `count`, `scan` and `recompress`, on Apache Spark."""
 
     run: IndexRunner
     make: Maker
     counts: CountRunner
     scan: ScanRunner
+    recompress: RecompressRunner
 
 
 @contextmanager
@@ -234,8 +235,9 @@ def open_engine(asked: EngineOptions) -> Iterator[OnSpark | None]:
         yield None
         return
     from cdxmill.spark.engine import Engine, check_pyspark
-    from cdxmill.spark.jobs import CountRunner, IndexRunner, Maker, ScanRunner
+    from cdxmill.spark.jobs import CountRunner, IndexRunner, Maker, RecompressRunner, ScanRunner
 
     check_pyspark()
     with Engine(asked.master or "", asked.processes, quiet=asked.quiet) as engine:
-        yield OnSpark(IndexRunner(engine), Maker(engine), CountRunner(engine), ScanRunner(engine))
+        runners = IndexRunner(engine), Maker(engine), CountRunner(engine), ScanRunner(engine)
+        yield OnSpark(*runners, RecompressRunner(engine))

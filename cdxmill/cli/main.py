@@ -57,7 +57,7 @@ COMPLETE = "_CDXMILL_COMPLETE"
 
 EXIT_STATUS = (
     "Exit status: 0 success (also if nothing was found), 1 some inputs failed or errors were found (all other"
-    " output is complete), 2 invalid usage, 3 stopped (no final output; run it again), 130 or 143 stopped by a"
+    " output is complete), 2 invalid usage, 3 a machine was at fault (run it again), 130 or 143 stopped by a"
     " signal."
 )
 

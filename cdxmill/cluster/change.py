@@ -20,7 +20,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import groupby
 from typing import NamedTuple
 
 from cdxmill.cluster.output import check_settled, mend, place_of
@@ -47,13 +48,16 @@ from cdxmill.formats.clusters.zipnum import (
     SHARD,
     SUMMARY,
     format_location,
+    format_part_line,
+    parse_index_line,
     parse_locations,
     part_of,
 )
 from cdxmill.running.failures import Failure
 from cdxmill.running.lock import check_held, hold
 from cdxmill.running.resume import check_work
-from cdxmill.storage.location import Location, PathOrUrl, ask_all, locate
+from cdxmill.stages.lines.line_lists import split_lines
+from cdxmill.storage.location import Location, PathOrUrl, ask_all, locate, pieces
 
 LOCATIONS_FIRST = 0.3
 """Seconds for which cluster.loc is new before cluster.idx is. pywb asks whether the first has changed and then opens the
@@ -93,7 +97,7 @@ class Change(NamedTuple):
         manifest = self.manifest._replace(
             shards=tuple(shards), change=self.number, origin=origin_of(self.manifest)
         )
-        write_index(self.staged, ((self.place / part_of(one.name)).read_bytes() for one in shards))
+        write_index(self.staged, self._parts(shards))
         write_record(self.staged, record)
         locations = changed_locations(self.place, [one.name for one in shards], kept)
         contents = {**files, KEPT: json.dumps(kept).encode(), MANIFEST: format_manifest(manifest)}
@@ -107,6 +111,16 @@ class Change(NamedTuple):
         ready = {"files": names, "stale": list(stale)}
         _write(self.staged / _READY, json.dumps(ready).encode())
         settle(self.place)
+
+    def _parts(self, shards: Sequence[ShardEntry]) -> Iterator[bytes]:
+        """The part of each shard. cluster.idx has those of shards that stay, in one file."""
+        groups = _index_parts(self.place)
+        found = next(groups, None)
+        for one in shards:
+            while found is not None and _number_of(found[0]) < _number_of(one.name):
+                found = next(groups, None)
+            is_known = found is not None and found[0] == one.name
+            yield found[1] if found and is_known else (self.place / part_of(one.name)).read_bytes()
 
 
 @contextmanager
@@ -141,6 +155,20 @@ def open_change(path: PathOrUrl, note: Callable[[str], None]) -> Iterator[Change
         finally:
             if (change.staged / _PLAN).exists() and not is_ready(place):
                 settle(place)
+
+
+def _index_parts(place: Location) -> Iterator[tuple[str, bytes]]:
+    """The shards in cluster.idx, in order, and the part of each. Nothing if there is none."""
+    with suppress(AbsentError), (place / INDEX).open_ranges() as read_at:
+        rows = (parse_index_line(line) for lines in split_lines(pieces(read_at)) for line in lines)
+        for shard, found in groupby(rows, key=lambda block: block.shard):
+            yield shard.decode(), b"".join(map(format_part_line, found))
+
+
+def is_changeable(path: PathOrUrl) -> bool:
+    """Whether a cluster has what a change needs. One of another tool has not: `collections.adopt` writes it."""
+    place = place_of(locate(path))
+    return (place / MANIFEST).exists() or is_ready(place)
 
 
 def is_ready(place: Location) -> bool:

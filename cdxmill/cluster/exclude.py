@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cdxmill.errors import AbsentError, InputError, UsageError
-from cdxmill.formats.lines.lookup_query import EVERYTHING, TimeRange, key_range, narrowed
+from cdxmill.formats.lines.lookup_query import EVERYTHING, TimeRange, ignored_part, key_range, narrowed
 from cdxmill.stages.lines.drop_lines import LineRange, joined_ranges
 from cdxmill.storage.location import Location
 
@@ -23,7 +23,10 @@ def ranges_of(queries: Iterable[str], match_type: str | None, times: TimeRange) 
         if query == EVERYTHING and match_type is None:
             raise UsageError("*: would remove all lines; delete the directory of the cluster instead")
         try:
-            low, high, _ = narrowed(keys := key_range(query, match_type), times)
+            keys = key_range(query, match_type)
+            low, high, _ = narrowed(keys, times._replace(last=times.last and times.last + b":"))
+            if ignored := match_type != "range" and ignored_part(query, match_type):
+                raise ValueError(f"{ignored} would be ignored")
         except ValueError as error:
             raise UsageError(f"{query[:200]}: not a URL that can be removed ({error})") from None
         found.append(LineRange(low + b" " if keys.is_one_url and low == keys.low else low, high))

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from cdxmill.cluster.find import location_names, resolved, why_refused
 from cdxmill.cluster.split_files import SPLITS, stored_splits, write_splits
-from cdxmill.errors import AbsentError, InputError
+from cdxmill.errors import AbsentError, InputError, UsageError
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import (
     Manifest,
@@ -52,6 +52,14 @@ from cdxmill.stages.zipnum.write_shard import write_shard
 from cdxmill.storage.location import Location, locate
 from cdxmill.storage.reading import sha256_of
 from cdxmill.storage.scratch import Scratch
+
+
+def check_installed(compressor: Compressor) -> None:
+    """Raise UsageError if this machine lacks the library of a compressor."""
+    try:
+        compressor.version()
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def read_manifest(path: Location) -> Manifest:

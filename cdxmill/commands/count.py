@@ -102,7 +102,7 @@ def _count_group(counter: Counter | OwnCounter, task: CountTask) -> GroupResult:
             found = group.count(archive.location, counter)
         except InputError as error:
             group.undo()
-            result.failures.append(Failure(archive.label, None, error.reason, error.hint))
+            result.failures.append(Failure.from_error(error, archive.label))
             continue
         group.keep()
         result.counted.add(found)

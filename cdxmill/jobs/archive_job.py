@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
-from cdxmill.errors import UsageError
+from cdxmill.errors import OK, UsageError
 from cdxmill.inputs.archives import archives_of
 from cdxmill.inputs.named import Input
 from cdxmill.jobs.launcher.hadoop_directory import hadoop_url, is_url
@@ -112,10 +112,10 @@ class ArchiveJob(StreamJob[_Asked]):
         )
 
     def status_of(self, failures: Failures, done: str, more: str = "") -> int:
-        """Print how many archives were `done`. Returns 0 if there are no more failures than --max-failures allows."""
+        """Print how many archives were `done`. Returns the exit status: 0 if no more failed than --max-failures allows."""
         failed = len(failures.inputs)
         self.tell(f"{self.total - failed} of {self.total} archives {done}, {failed} with failures{more}")
-        return 0 if failed <= self.own_options.max_failures.of(self.total) else failed
+        return OK if failed <= self.own_options.max_failures.of(self.total) else failures.status
 
 
 def directory_url(directory: str, runner: RunnerLike) -> str:

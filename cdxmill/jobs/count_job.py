@@ -78,7 +78,8 @@ class CountJob(ArchiveJob[CountJobOptions]):
 
     def run_reducer(self, step_num: int = 0) -> None:
         """Write the sums."""
-        output = Path(os.environ["mapreduce_task_output_dir"])  # noqa: SIM112 - mrjob has Hadoop's spelling
+        place = os.environ["mapreduce_task_output_dir"]  # noqa: SIM112 - mrjob has Hadoop's spelling
+        output = Path(self.options.launched_from, place)
         add_counts(output.as_uri(), self.reducer_run())
 
     def hadoop_step(self, runner: RunnerLike, directory: Path) -> HadoopStep:
@@ -90,7 +91,7 @@ class CountJob(ArchiveJob[CountJobOptions]):
         return self.archive_step(self.list_work(), ["count", *what, *limits], ["sum"], files)
 
     def finish(self, runner: RunnerLike) -> int:
-        """Print the failures, and the counts in one order. Returns 0 if there are no more failures than --max-failures allows."""
+        """Print the failures, and the counts in one order. Returns the exit status."""
         if prints_output(self):
             output = b"".join(runner.cat_output())
             if not output:

@@ -90,7 +90,7 @@ class IndexWARCJob(ArchiveJob[IndexJobOptions]):
         index_archives(self.mapper_run(self.own_options.scratch))
 
     def finish(self, runner: RunnerLike) -> int:
-        """Print the failures. Returns 0 if there are no more than --max-failures allows."""
+        """Print the failures. Returns the exit status: 0 if there are no more than --max-failures allows."""
         found, notes = parse_output(b"".join(runner.cat_output()))
         failures, unopened = self.failures, list(self.failures.items)
         for note in notes:
@@ -98,7 +98,11 @@ class IndexWARCJob(ArchiveJob[IndexJobOptions]):
         failures.close_notes()
         for failure in found:
             failures.report(failure)
-        self.show(b"".join(format_failure(failure._replace(hint="")) for failure in [*unopened, *found]))
+        self.show(
+            b"".join(
+                format_failure(failure._replace(hint="", is_outage=False)) for failure in [*unopened, *found]
+            )
+        )
         number = sum(counters.get("cdxmill", {}).get("notes", 0) for counters in runner.counters())
         return self.status_of(failures, "indexed", f", {count(number, 'note')}" if number else "")
 

@@ -161,7 +161,7 @@ class SampleCDXJob(StreamJob[SampleJobOptions]):
                 f"{options.splitfile}: {count(len(points), 'split point')} for {count(len(points) + 1, 'shard')}"
             )
         self.show(format_text(points))
-        return failures.count
+        return failures.status
 
     def _is_short(self, runner: RunnerLike) -> bool:
         """Whether the sample is too small because the number of lines was guessed wrongly."""

@@ -100,7 +100,7 @@ class ZipNumClusterJob(StreamJob[ZipnumJobOptions]):
         summary = build_cluster(cdx_files_of(self.options.args), directory, build, failures)
         if not (summary.new and self.options.quiet):
             say(f"{directory}: {summary}")
-        return failures.count
+        return failures.status
 
     def _make_shards(
         self, inventory: Inventory, directory: PathOrUrl, options: ZipnumOptions, failures: Failures
@@ -134,12 +134,12 @@ class ZipNumClusterJob(StreamJob[ZipnumJobOptions]):
         return self._cluster.step([{"paths": paths} for paths in inputs], directory)
 
     def finish(self, runner: RunnerLike) -> int:
-        """Write the files beside the shards. Returns the number of CDX files that failed."""
+        """Write the files beside the shards. Returns the exit status."""
         failures = Failures()
         made = self._made(self._cluster.write_files(), failures)
         self._cluster.switch()
         self.tell(f"{self._cluster.url}: {summary_of_made(made)}")
-        return failures.count
+        return failures.status
 
     def _made(self, reports: list[ReducerReport], failures: Failures) -> Made:
         """What the reducers have made. Reports the files that failed."""

@@ -150,7 +150,7 @@ ANY_DIGEST: Any = option(
 )
 
 
-class Recompressing(ArchiveInputs, Existing, Running):
+class Recompressing(ArchiveInputs, Existing, EngineOptions):
     """The arguments of `recompress`."""
 
     output: AnyPath | None = option(
@@ -161,7 +161,7 @@ class Recompressing(ArchiveInputs, Existing, Running):
     estimate: bool = option(
         "--estimate",
         "Write nothing. Print the size that the new archives would have, by kind of content, and the time it would take.",
-        Excludes("output", "index", "offsets", "group", "update", "replace"),
+        Excludes("output", "index", "offsets", "group", "update", "replace", "engine=spark"),
         default=False,
         init=False,
     )

@@ -214,4 +214,24 @@ class Serving(Options):
         "Write config.yaml to this directory and do not start pywb.",
         default=None,
     )
+    watch: str | None = option(
+        "--watch DIR",
+        "Add the archives that appear in this directory to CLUSTER, as add does, while pywb runs.",
+        Excludes("config_only"),
+        default=None,
+    )
+    settle: int = option(
+        "--settle N",
+        "Seconds for which a file in --watch DIR must not have changed before it is added.",
+        Needs("watch"),
+        default=10,
+        min=0,
+    )
+    processes: int = option(
+        "--processes -p",
+        "Number of processes that index archives in --watch DIR. 0: one per core.",
+        Needs("watch"),
+        default=1,
+        min=0,
+    )
     replace: bool = option("--replace", "Replace an existing output.", Needs("config_only"), default=False)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from cdxmill.errors import InputError, UntriedError
+from cdxmill.errors import FAILED, OK, STOPPED, InputError, OutageError, StoppedError, UntriedError
 from cdxmill.messages import count, say
 from cdxmill.running.progress import Progress
 
@@ -39,35 +39,52 @@ class Failure(NamedTuple):
     offset: int | None
     reason: str
     hint: str = ""
+    is_outage: bool = False
+    """Whether a machine is at fault, and not the data."""
 
     @classmethod
-    def from_error(cls, error: InputError) -> Failure:
-        """A file that cannot be read."""
-        return cls(error.path, None, error.reason, error.hint)
+    def from_error(cls, error: InputError, path: str | None = None) -> Failure:
+        """A file that cannot be read; `path` is its name in messages."""
+        name = error.path if path is None else path
+        return cls(name, None, error.reason, error.hint, isinstance(error, OutageError))
 
     def __str__(self) -> str:
         where = self.path if self.offset is None else f"{self.path}@{self.offset}"
         return f"{where}: {self.reason}" + (f"; {self.hint}" if self.hint else "")
 
 
+def stop_at_outage(failures: Iterable[Failure]) -> None:
+    """Raise StoppedError if a machine was at fault for one of them: an engine may try the task again on another one."""
+    for failure in failures:
+        if failure.is_outage:
+            raise StoppedError(str(failure))
+
+
 class Failures:
     """The failures of a command: each is printed on stderr, counted, and kept in `items`.
 
-    Without `printed` nothing is printed.
+    Without `printed` nothing is printed. `write` takes the lines in place of stderr.
     """
 
-    def __init__(self, *, printed: bool = True) -> None:
-        self._printed = printed
+    def __init__(self, *, printed: bool = True, write: Callable[[str], object] | None = None) -> None:
+        self._printed, self._write = printed, write
         self._progress: Progress | None = None
         self.count = 0
         self.items: list[Failure] = []
         """The first KEPT of them."""
         self.inputs: set[str] = set()
         """The paths that they concern."""
+        self.outages = 0
+        """How many of them are faults of a machine."""
         self._untried = Counter[str]()
         """The number of failures whose server was given up before, by their reason."""
         self._kinds: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
         """The number of "notes" and "failures" of each path and kind, of those that are not all printed."""
+
+    @property
+    def status(self) -> int:
+        """The exit status: 3 if a machine was at fault, so that another run may succeed; 1 if only data are damaged."""
+        return STOPPED if self.outages else FAILED if self.count else OK
 
     def show_on(self, progress: Progress) -> None:
         """Print around this step's progress bar from now on."""
@@ -119,6 +136,7 @@ class Failures:
     def _count(self, failure: Failure, reason: str = "") -> bool:
         """Count a failure. Whether it is printed: those of a server that was given up are one line in the end."""
         self.count += 1
+        self.outages += failure.is_outage
         if self._progress is not None:
             self._progress.failures = self.count
         self.inputs.add(failure.path)
@@ -143,7 +161,9 @@ class Failures:
     def _print(self, text: str) -> None:
         if not self._printed:
             return
-        if self._progress is not None:
+        if self._write is not None:
+            self._write(text)
+        elif self._progress is not None:
             self._progress.say(text)
         else:
             say(text)

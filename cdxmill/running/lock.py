@@ -29,7 +29,7 @@ from stat import S_IXUSR
 from threading import get_ident
 from typing import Any, NamedTuple
 
-from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
+from cdxmill.errors import AbsentError, HeldError, InputError, RefusedError, StoppedError, UsageError
 from cdxmill.messages import say
 from cdxmill.running.progress import WITH_EACH_TICK
 from cdxmill.storage.local import OWN_TEMPORARY, make_directory, stopping
@@ -61,7 +61,7 @@ def hold(directory: PathOrUrl, note: Callable[[str], None] = say) -> Iterator[bo
     """Hold a directory, which is created if needed. Yields whether an earlier run was killed in it.
 
     Temporary files of a killed run are deleted first, on a disk. The thread that holds a directory may hold it again.
-    Raises UsageError if another run holds it, StoppedError if the lock cannot be written, InputError if it cannot be read.
+    Raises HeldError if another run holds it, StoppedError if the lock cannot be written, InputError if it cannot be read.
     """
     place = locate(directory)
     if not place.is_remote:
@@ -183,7 +183,7 @@ def _flock(handle: int, directory: Path, note: Callable[[str], None]) -> None:
     except BlockingIOError:
         found = os.pread(handle, 4096, 0)
         who = found.decode("utf-8", "backslashreplace").strip() if _OWN.match(found) else ""
-        raise UsageError(
+        raise HeldError(
             f"{directory}: another run writes to this directory{who and ' ('}{who}{who and ')'};"
             " wait until it ends, or choose another directory"
         ) from None
@@ -212,7 +212,7 @@ def _who() -> bytes:
 
 
 class _RemoteLock:
-    """The lock of a directory at a URL. Raises UsageError if another run has it, else writes it."""
+    """The lock of a directory at a URL. Raises HeldError if another run has it, else writes it."""
 
     def __init__(self, directory: Location, note: Callable[[str], None]) -> None:
         self._file, self._run, self._since = directory / LOCK, run_id(), _now()
@@ -233,10 +233,10 @@ class _RemoteLock:
                 f"{directory}: note: the service has no conditional PUT; make sure that no other run writes to this directory"
             )
 
-    def _refusal(self, found: dict[str, Any]) -> UsageError:
+    def _refusal(self, found: dict[str, Any]) -> HeldError:
         who = f"process {found.get('process')} on {found.get('host')} since {found.get('since')}"
         hint = f"wait until it ends, or delete {self._file} if it was killed"
-        return UsageError(f"{self._file.parent}: another run writes to this directory ({who}); {hint}")
+        return HeldError(f"{self._file.parent}: another run writes to this directory ({who}); {hint}")
 
     def check(self, seconds: float) -> None:
         """Raise StoppedError if another run has taken the lock; else renew it if that is due."""

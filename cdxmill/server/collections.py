@@ -45,7 +45,12 @@ class Inquiry:
     def is_quick(self) -> bool:
         """Whether each piece of the answer takes a block or two of a local cluster."""
         query = self.query
-        is_sorted = query.sort in ("reverse", "newest") or (query.closest is not None and query.limit is None)
+        is_near = (
+            query.limit is not None
+            and self.keys.is_one_url
+            and not (query.collapse or query.resolve_revisits)
+        )
+        is_sorted = query.sort in ("reverse", "newest") or (query.closest is not None and not is_near)
         return self.collection.is_local and not is_sorted and self._page is None
 
     @property

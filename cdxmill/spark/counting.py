@@ -17,7 +17,7 @@ from cdxmill.commands.count import HELD, CountTask, GroupResult, count_watched
 from cdxmill.commands.own_function import OwnSource
 from cdxmill.inputs.named import Input
 from cdxmill.running.watched import Limits
-from cdxmill.spark.tasks import PIECE, scratch_on_node
+from cdxmill.spark.tasks import PIECE, OnNode, scratch_on_node
 from cdxmill.stages.counting.counters import COUNTERS
 from cdxmill.stages.counting.tally import new_tally, spill, sum_lines
 from cdxmill.stages.lines.merge_lines import merge_runs
@@ -31,7 +31,7 @@ _FAST = 1
 class CountWork(NamedTuple):
     """A group of archives to count, and in how many partitions. `what` is a name in COUNTERS, or a user's own counter.
 
-    `scratch` is a directory for temporary files, or "".
+    `node` has the directory for temporary files.
     """
 
     number: int
@@ -39,7 +39,7 @@ class CountWork(NamedTuple):
     what: str | OwnSource
     limits: Limits
     partitions: int
-    scratch: str
+    node: OnNode
 
 
 class Piece(NamedTuple):
@@ -56,11 +56,13 @@ Report = tuple[int, list[GroupResult]]
 
 def count_and_send(work: CountWork) -> Iterator[tuple[int, bytes]]:
     """Count a group, and send each partition its counts. The report goes to the partition after the last one."""
-    with scratch_on_node(work.scratch) as directory:
+    with scratch_on_node(work.node.scratch) as directory:
         what, scratch = work.what, Scratch(Path(directory))
         counter = COUNTERS[what] if isinstance(what, str) else what.counter(Path(directory))
         task = CountTask(work.archives, scratch.directory / "0")
         results = [found for _, found in count_watched([task], counter, 1, lambda: None, work.limits)]
+        for found in results:
+            work.node.check_reached(found.failures)
         runs = [run for found in results for run in found.runs]
         texts = [bytearray() for _ in range(work.partitions)]
         for lines in sum_lines(merge_runs(runs, scratch.create, scratch.reader)):

@@ -26,6 +26,7 @@ from cdxmill.running.lock import renew_held
 from cdxmill.running.processes import processes_by_default
 from cdxmill.running.progress import Progress
 from cdxmill.spark import java
+from cdxmill.spark.by_value import joining, working
 from cdxmill.storage.scratch import temporary_directory
 from cdxmill.version import install_extra
 
@@ -36,10 +37,8 @@ _ARCHIVE = "cdxmill_nodes"
 _PER_CORE = 32
 """Tasks of Spark per core of this machine: starting one takes longer than indexing a small archive."""
 _SPLITS_PER_CORE = 4
-_POLL = 0.5
-"""Seconds between two questions to Spark."""
-_SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""Set by spark-submit: Spark runs already, with the settings of the user."""
+_POLL = 0.5  # seconds between two questions to Spark
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"  # set by spark-submit: Spark runs already, with the settings of the user
 _DEFAULTS = {
     "spark.app.name": "cdxmill",
     "spark.executorEnv.PYTHONWARNINGS": "ignore",  # of libraries that PySpark finds, and cdxmill does not use with it
@@ -111,13 +110,14 @@ class Engine:
         """(index of the task, result) for every task, as `running.processes.run_tasks`. Raises StoppedError."""
         if not tasks:
             return
-        blobs = [pickle.dumps((work, task)) for task in tasks]
+        blobs = list(map(pickle.dumps, tasks))
         context = self._start()
+        work_sent = working(self._archive, pickle.dumps(work))
         most = self._slices or (_PER_CORE * context.defaultParallelism if self._is_local else len(blobs))
         slices = min(len(blobs), most)
         with _watched(context, "tasks of Spark", slices, self._quiet, may_draw=False):
             found = self._collect(
-                lambda: context.parallelize(list(enumerate(blobs)), slices).mapValues(_working(self._archive))
+                lambda: context.parallelize(list(enumerate(blobs)), slices).mapValues(work_sent)
             )
         for index, result in found:
             yield index, result
@@ -146,15 +146,16 @@ class Engine:
     def _joined(self, step: Shuffle) -> tuple[Callable[[], Any], int]:
         """What makes the results of a step, and the number of tasks."""
         context = self._start()
-        blobs = [pickle.dumps((step.split, task)) for task in step.tasks]
+        blobs = list(map(pickle.dumps, step.tasks))
         join = pickle.dumps((step.join, step.shared))
-        splitting, joining = _working(self._archive), _joining(self._archive, join)
+        splitting = working(self._archive, pickle.dumps(step.split))
+        join_sent = joining(self._archive, join)
         most = _SPLITS_PER_CORE * context.defaultParallelism if self._is_local else len(blobs)
         slices = min(len(blobs), most)
 
         def joined() -> Any:
             sent = context.parallelize(blobs, slices).flatMap(splitting)
-            return sent.partitionBy(step.partitions, lambda number: number).mapPartitionsWithIndex(joining)
+            return sent.partitionBy(step.partitions, lambda number: number).mapPartitionsWithIndex(join_sent)
 
         return joined, slices + step.partitions
 
@@ -181,6 +182,11 @@ class Engine:
     def cores(self) -> int:
         """How many tasks run at once, as far as Spark knows. It is started to find out."""
         return int(self._start().defaultParallelism)
+
+    @property
+    def tries(self) -> int:
+        """How often Spark tries a task. It is started to find out."""
+        return 1 if self.is_local else int(self._context.getConf().get("spark.task.maxFailures", "4"))
 
     @property
     def is_local(self) -> bool:
@@ -347,49 +353,3 @@ def _pyspark() -> Any:
         one for one in protocol.INPUT_CONVERTER if "Numpy" not in type(one).__name__
     ]
     return pyspark
-
-
-# PySpark sends these functions by value, because they have no name in a module. They must import everything themselves.
-
-
-def _working(archive: str) -> Callable[[bytes], Any]:
-    load = _loading(archive)
-
-    def work(blob: bytes) -> Any:
-        call, task = load(blob)
-        return call(task)
-
-    return work
-
-
-def _joining(archive: str, blob: bytes) -> Callable[[int, Any], Any]:
-    load = _loading(archive)
-
-    def join(number: int, pairs: Any) -> Any:
-        from collections.abc import Iterator
-
-        call, shared = load(blob)
-        result = call(shared, number, (part for _, part in pairs))
-        if isinstance(result, Iterator):
-            yield from result
-        elif result is not None:
-            yield result
-
-    return join
-
-
-def _loading(archive: str) -> Callable[[bytes], Any]:
-    def load(blob: bytes) -> Any:
-        """Put the cdxmill that was sent on the path of the node, and read what needs it."""
-        import pickle
-        import sys
-
-        if archive:
-            from pyspark import SparkFiles
-
-            directory = SparkFiles.get(archive)
-            if directory not in sys.path:
-                sys.path.insert(0, directory)
-        return pickle.loads(blob)
-
-    return load

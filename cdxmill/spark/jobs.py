@@ -1,4 +1,4 @@
-"""What Spark does: index or scan archives; count what is in them; make the shards of a cluster: sample, sort and send, write.
+"""What Spark does: index or scan archives, or write them again; count what is in them; make the shards of a cluster: sample, sort and send, write.
 
 A shard that an earlier run has finished is not written again. Its result is in the directory's .work.
 """
@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from cdxmill.commands.clusters.zipnum import Made, ZipnumOptions
 from cdxmill.commands.count import CountTask, GroupResult
 from cdxmill.commands.own_function import OwnSource
+from cdxmill.commands.per_archive.recompress_one import RecompressOptions, packer_of
 from cdxmill.commands.per_archive.task import ArchiveTask
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.formats.clusters.manifest import ShardEntry
@@ -34,11 +35,14 @@ from cdxmill.spark.counting import CountWork, add_parts, count_and_send
 from cdxmill.spark.engine import Engine, Shuffle
 from cdxmill.spark.scanning import ScanPlace, own_sources, scan_archive
 from cdxmill.spark.tasks import (
+    OnNode,
+    RecompressWork,
     ShardWork,
     SortReport,
     SortWork,
     index_archive,
     join_parts,
+    recompress_archive,
     report_name,
     sort_and_send,
 )
@@ -63,7 +67,27 @@ class IndexRunner:
         self, work: Any, tasks: Sequence[Any], processes: int, tick: Callable[[], None], /
     ) -> Iterator[tuple[int, Any]]:
         """Index the archives: see `running.processes.RunTasks`."""
-        work = partial(index_archive, self._scratch)
+        work = partial(index_archive, OnNode(self._scratch, self._engine.tries if tasks else 1))
+        return self._engine.run_tasks(work, _for_nodes(tasks, self._engine), processes, tick)
+
+
+class RecompressRunner:
+    """Runs the tasks of `recompress` on `engine`; `scratch` is a directory of the nodes for temporary files, or ""."""
+
+    def __init__(self, engine: Engine, scratch: str = "") -> None:
+        self._engine, self._scratch = engine, scratch
+
+    def __call__(
+        self, work: Any, tasks: Sequence[Any], processes: int, tick: Callable[[], None], /
+    ) -> Iterator[tuple[int, Any]]:
+        """Write the archives again: see `running.processes.RunTasks`."""
+        if not tasks:
+            return iter(())
+        options: RecompressOptions = tasks[0].options
+        library = packer_of(options.to, options.level, b"").library
+        work = partial(recompress_archive, RecompressWork(options, library, self._scratch))
+        small = replace(options, dictionary=b"")
+        tasks = [replace(task, options=small, settings=small.settings()) for task in tasks]
         return self._engine.run_tasks(work, _for_nodes(tasks, self._engine), processes, tick)
 
 
@@ -88,15 +112,16 @@ def _for_nodes(tasks: Sequence[_Task], engine: Engine) -> Sequence[_Task]:
     """The tasks as nodes can do them: they have another current directory."""
     if engine.is_local:
         return tasks
-    return [
-        replace(
-            task,
-            archive=_anywhere(task.archive),
-            output=Location(task.output.absolute()),
-            directory=None if task.directory is None else Path(locate(task.directory).absolute()),
-        )
-        for task in tasks
-    ]
+    return list(map(_found_anywhere, tasks))
+
+
+def _found_anywhere(task: _Task) -> _Task:
+    """A task with places that all nodes find: its archive, its output and the files beside that."""
+    places: dict[str, Any] = {
+        name: Location(place.absolute()) for name, place in vars(task).items() if isinstance(place, Location)
+    }
+    directory = None if task.directory is None else Path(locate(task.directory).absolute())
+    return replace(task, **places, archive=_anywhere(task.archive), directory=directory)
 
 
 def _anywhere(archive: Input) -> Input:
@@ -122,8 +147,9 @@ class CountRunner:
     ) -> Iterator[tuple[CountTask, GroupResult]]:
         """(task, result) for every task. The runs, in `scratch`, are those of the last result. Raises StoppedError."""
         partitions = _PER_CORE * self._engine.cores
+        node = OnNode(self._scratch, self._engine.tries)
         works = [
-            CountWork(number, list(map(_anywhere, task.archives)), what, limits, partitions, self._scratch)
+            CountWork(number, list(map(_anywhere, task.archives)), what, limits, partitions, node)
             for number, task in enumerate(tasks)
         ]
         step = Shuffle(count_and_send, works, add_parts, (partitions, self._scratch), partitions + 1)

@@ -19,7 +19,7 @@ from cdxmill.cluster.find import local_directory
 from cdxmill.cluster.split_files import read_splits, split_files, write_splits
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster, check_inputs, zipnum_options
 from cdxmill.commands.per_archive.index import IndexOptions, index_to_directory
-from cdxmill.errors import FAILED, INTERRUPTED, OK, STOPPED, CdxmillError, UsageError
+from cdxmill.errors import INTERRUPTED, STOPPED, CdxmillError, UsageError
 from cdxmill.formats.clusters.split_points import format_boundaries, parse_boundaries
 from cdxmill.inputs.archives import archives_of
 from cdxmill.inputs.cdx_files import cdx_files_of, take_inventory
@@ -121,7 +121,7 @@ def index(arguments: list[str]) -> int:
         summary = index_to_directory(names, output, options, failures)
     if not given.quiet:
         say_lines(summary.report(failures, output))
-    return FAILED if failures.count else OK
+    return failures.status
 
 
 def zipnum(arguments: list[str]) -> int:
@@ -143,7 +143,7 @@ def zipnum(arguments: list[str]) -> int:
         summary = build_cluster(paths, directory, options, failures)
     if not given.quiet:
         say(f"{output}: {summary}")
-    return FAILED if failures.count else OK
+    return failures.status
 
 
 def _points(

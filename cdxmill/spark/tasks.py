@@ -1,4 +1,4 @@
-"""What runs on the nodes of Spark: index an archive; sort the lines of a group of files, and write a shard.
+"""What runs on the nodes of Spark: index an archive, or write it again; sort the lines of a group of files, and write a shard.
 
     CDX files --sort, spill--> runs --cut at the split points--> pieces --Spark--> scratch files --merge--> shard
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -20,11 +20,18 @@ from typing import NamedTuple
 
 from cdxmill.cluster.write import write_shard_files
 from cdxmill.commands.per_archive.index import IndexedArchive, IndexTask, index_one
+from cdxmill.commands.per_archive.recompress_one import (
+    RecompressedArchive,
+    RecompressOptions,
+    RecompressTask,
+    packer_of,
+    recompress_one,
+)
 from cdxmill.errors import StoppedError
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.inputs.cdx_files import CdxSource
-from cdxmill.running.failures import Failure
+from cdxmill.running.failures import Failure, stop_at_outage
 from cdxmill.running.resume import WORK
 from cdxmill.stages.lines.merge_lines import MOST_RUNS, fewer_runs, merge_blocks
 from cdxmill.stages.lines.sort_lines import Run, Slice, cut_run
@@ -76,10 +83,49 @@ class ShardWork(NamedTuple):
     scratch: str
 
 
-def index_archive(scratch: str, task: IndexTask) -> IndexedArchive:
-    """Index an archive. Temporary files are in `scratch`, or on the node's own disk."""
-    with scratch_on_node(scratch) as directory:
-        return index_one(replace(task, scratch=Path(directory) / "lines"))
+class OnNode(NamedTuple):
+    """What a task knows of its engine: the directory for temporary files, or "", and how often Spark tries a task."""
+
+    scratch: str
+    tries: int
+
+    def check_reached(self, failures: Sequence[Failure]) -> None:
+        """Raise StoppedError if a machine was at fault for one of them, and another attempt, elsewhere, may succeed."""
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        if context is not None and context.attemptNumber() + 1 < self.tries:
+            stop_at_outage(failures)
+
+
+def index_archive(node: OnNode, task: IndexTask) -> IndexedArchive:
+    """Index an archive. Temporary files are in the scratch directory, or on the node's own disk."""
+    with scratch_on_node(node.scratch) as directory:
+        result = index_one(replace(task, scratch=Path(directory) / "lines"))
+    node.check_reached(result.failures)
+    return result
+
+
+class RecompressWork(NamedTuple):
+    """How every archive is written again: what all tasks have in common. A dictionary is large, and sent once.
+
+    `library` is the version of the compressor on the driver. `scratch` is a directory for temporary files, or "".
+    """
+
+    options: RecompressOptions
+    library: str
+    scratch: str
+
+
+def recompress_archive(work: RecompressWork, task: RecompressTask) -> RecompressedArchive:
+    """Write an archive again. Temporary files are in `work.scratch`, or on the node's own disk."""
+    options = work.options
+    library = packer_of(options.to, options.level, b"").library
+    if library != work.library:
+        raise StoppedError(f"a node has {library}, the driver {work.library}: install the same version")
+    with scratch_on_node(work.scratch) as directory:
+        own = replace(task, options=options, settings=options.settings(), scratch=Path(directory) / "content")
+        return recompress_one(own)
 
 
 def sort_and_send(work: SortWork) -> Iterator[tuple[int, Part]]:

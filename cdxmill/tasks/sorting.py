@@ -23,7 +23,7 @@ LEAST_SORTED = 8 << 20
 
 _RUN = str, int, int, int, int, int, str
 _SAMPLED = float, bytes
-_FAILURE = str, (int, type(None)), str, str
+_FAILURE = str, (int, type(None)), str, str, bool
 
 
 class SortTask(NamedTuple):

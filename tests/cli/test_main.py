@@ -42,6 +42,23 @@ def test_the_commands_import_nothing_else_until_they_run() -> None:
     assert rooms == {"cli", "errors", "messages", "options", "version"}
 
 
+_INTERRUPTED = """
+import os, runpy, signal, sys
+class Interrupt:
+    def find_spec(name, path=None, target=None):
+        if name == "click":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt)
+sys.argv = ["cdxmill", "--version"]
+runpy.run_module("cdxmill", run_name="__main__")
+"""
+
+
+def test_a_signal_during_the_imports_is_one_line() -> None:
+    done = subprocess.run([sys.executable, "-c", _INTERRUPTED], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "cdxmill: interrupted\n")
+
+
 def test_the_version_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     first, rest = capfd.readouterr().out.split(" (")

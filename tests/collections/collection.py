@@ -129,7 +129,7 @@ class Asked:
 
     def _times(self, rng: Random) -> None:
         first, last = sorted(rng.sample(TIMES, 2))
-        low, high = first_of(first), last + "20151231235959"[len(last) :]
+        low, high = first_of(first), last + "20151231235959999"[len(last) :]
         if rng.random() < 0.5:
             self.options["from_ts"] = first
             self._conditions.append(lambda line: line.split(b" ")[1].decode() >= low)
@@ -193,16 +193,12 @@ class Collection:
         for number in range(self.rng.choice([1, 1, 3])):
             path = self.scratch / f"new-{number}.cdxj{self.rng.choice(['', '.gz'])}"
             some = sorted(line for line in new | there if self.rng.random() < 0.7)
-            if not some:  # an empty file is reported
-                continue
             if self.rng.random() < 0.5:
                 self.rng.shuffle(some)
             given.update(some)
             data = b"".join(line + b"\n" for line in some)
             path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
             files.append(path)
-        if not files:
-            return
         failures = Failures(printed=False)
         keep = self.rng.choice([0, 60])
         asked = Adding(self.place_text, files, cdx=True, again=True, keep_old=keep, processes=self.processes)

@@ -127,6 +127,25 @@ def test_exactly_what_was_meant_is_removed(query: str, gone: list[str], tmp_path
     assert left == sorted(set(keys) - set(gone))
 
 
+@pytest.mark.parametrize(
+    ("query", "match_type"),
+    [
+        ("*.iana.org/about*", None),
+        ("*.iana.org/about", None),
+        ("iana.org/about", "host"),
+        ("iana.org/about*", "domain"),
+        ("http://*.iana.org/about", None),
+    ],
+)
+def test_more_than_was_meant_is_never_removed(query: str, match_type: str | None, crawl: Path) -> None:
+    """A search for a host or a domain ignores the path, as pywb does."""
+    before = lines_of(crawl)
+    with pytest.raises(UsageError, match="not a URL that can be removed"):
+        cdxmill.remove(crawl, query, match_type=match_type, keep_old=0)
+    assert lines_of(crawl) == before
+    assert cdxmill.remove(crawl, "*.iana.org/*", dry_run=True).removed > 0
+
+
 def test_what_is_excluded_never_comes_back(crawl: Path, pywb_warcs: Path, run_cdxmill: RunCdxmill) -> None:
     cdxmill.remove(crawl, "iana.org/about*", exclude=True, keep_old=0)
     left = lines_of(crawl)
@@ -188,6 +207,27 @@ def test_the_archives_of_a_list_are_removed(crawl: Path, pywb_warcs: Path, tmp_p
     cdxmill.remove(crawl, archives=tmp_path / "gone.txt", keep_old=0)
     assert lines_of(crawl) == before
     assert b"example.warc.gz" not in (crawl / "archives.tsv").read_bytes()
+
+
+def test_a_list_without_lines_adds_nothing(crawl: Path, tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    """A zero-byte .gz is a truncated file."""
+    for name, status in (("a.cdxj", 0), ("a.cdxj.gz", 1)):
+        (tmp_path / name).write_bytes(b"")
+        done = run_cdxmill("add", crawl, "--cdx", tmp_path / name)
+        assert (done.returncode, b"none of its lines" in done.stderr) == (status, bool(status))
+
+
+def test_digits_behind_the_seconds_are_compared(tmp_path: Path) -> None:
+    """Some tools write 17 digits."""
+    times = [f"20200101000000{rest}" for rest in ("", "100", "200", "300")]
+    write_gzip(tmp_path / "a.cdxj.gz", [cdxj("com,a)/", int(time)) for time in times])
+    for last, left in (("20200101000000200", 1), ("20200101000000", 0), ("20200101", 0)):
+        cdxmill.zipnum(tmp_path / "a.cdxj.gz", output=tmp_path / "c", replace=True)
+        for query in ("a.com", ()):
+            found = cdxmill.remove(tmp_path / "c", query, to=last, dry_run=True)
+            assert found.removed == len(times) - left
+    for first, gone in (("20200101000000200", 2), ("20200101000000", 4)):
+        assert cdxmill.remove(tmp_path / "c", from_ts=first, dry_run=True).removed == gone
 
 
 def test_clusters_are_merged(crawl: Path, pywb_warcs: Path, tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import cdxmill
 from tests.conftest import RunCdxmill
+from tests.material.cdx_files import cdxj, write_gzip
 
 
 def content(directory: Path) -> dict[str, bytes]:
@@ -43,3 +45,54 @@ def test_a_refused_archive_is_refused_again(
         assert [path for path in after if path.startswith("cdx/") and name in path] == [
             path for path in before if path.startswith("cdx/") and name in path
         ]
+
+
+def lines_of(name: str, numbers: range) -> list[bytes]:
+    return [
+        cdxj(
+            f"com,a)/{number:05d}",
+            rest=f'{{"digest": "D{number}", "offset": "{number}", "filename": "{name}"}}',
+        )
+        for number in numbers
+    ]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """A cluster with 3000 lines of an archive, of which the first ones were removed for ever."""
+    write_gzip(tmp_path / "a.cdxj.gz", lines_of("a.warc.gz", range(3000)))
+    cdxmill.zipnum(tmp_path / "a.cdxj.gz", output=tmp_path / "C", numlines=500, shards=2)
+    cdxmill.remove(tmp_path / "C", "a.com/000*", exclude=True, keep_old=0)
+    return tmp_path / "C"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "added"),
+    [(range(3000), 0), (range(500, 2000), 0), (range(3001), 2901), (range(2900, 3100), 200), (range(50), 0)],
+)
+def test_an_archive_is_refused_only_if_the_cluster_has_all_of_it(
+    numbers: range, added: int, made: Path
+) -> None:
+    """The index of a copy of an archive that was not finished begins like that of the archive."""
+    write_gzip(made.parent / "b.cdxj.gz", lines_of("b.warc.gz", numbers))
+    done = cdxmill.add(made, made.parent / "b.cdxj.gz", cdx=True)
+    assert done.added == added
+    is_copy = not added and len(numbers) > 100
+    assert [one.path for one in done.failures] == ["b.warc.gz"] * is_copy
+
+
+def test_an_archive_that_has_changed_is_reported(
+    pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    """The lines of its earlier content lead to other records, or to none."""
+    (tmp_path / "warcs").mkdir()
+    archive = tmp_path / "warcs/a.warc.gz"
+    shutil.copy(pywb_warcs / "example.warc.gz", archive)
+    assert run_cdxmill("build", "-q", "-o", tmp_path / "C", archive).returncode == 0
+    for changed in (False, True, False):
+        if changed:
+            archive.write_bytes((pywb_warcs / "post-test.warc.gz").read_bytes())
+        done = run_cdxmill("add", tmp_path / "C", tmp_path / "warcs")
+        assert (done.returncode, b"a.warc.gz: note: it has changed" in done.stderr) == (0, changed)
+    assert run_cdxmill("remove", "-q", "--keep-old", "0", tmp_path / "C", "httpbin.org/*").returncode == 0
+    assert b"note" not in run_cdxmill("add", tmp_path / "C", tmp_path / "warcs").stderr

@@ -60,11 +60,15 @@ def answers(cluster: Path) -> int:
 
 
 @every_command
-def test_a_corrupt_block_stops_a_change(name: str, cluster: Path, run_cdxmill: RunCdxmill) -> None:
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_corrupt_block_stops_a_change(
+    name: str, first: int, cluster: Path, run_cdxmill: RunCdxmill
+) -> None:
+    """Also one in the middle of a shard, after others were written."""
     for shard, part in ((path, path.name.replace("cdx-", "part-")[:-3]) for path in cluster.glob("cdx-*.gz")):
         rows = [row.split(b"\t") for row in (cluster / part).read_bytes().splitlines()]
         data = bytearray(shard.read_bytes())
-        for _, _, offset, length in rows:
+        for _, _, offset, length in rows[first:]:
             data[int(offset) + int(length) // 2] ^= 0xFF
         shard.write_bytes(data)
     before = content(cluster)

@@ -9,9 +9,9 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
@@ -217,13 +217,24 @@ def test_large_records_and_long_words(tmp_path: Path) -> None:
     assert rows(out) == {**Counter(words.split()), "y" * MAX_ITEM: 1}
 
 
+def is_read(path: Path, pid: int) -> bool:
+    """Whether a process or one of its children has the file open."""
+    with suppress(OSError):  # of a process that ends meanwhile
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        found = any(one.readlink() == path for one in Path(f"/proc/{pid}/fd").iterdir())
+        return found or any(is_read(path, int(child)) for child in children)
+    return False
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_stopped_leaves_nothing(crawl: Path, tmp_path: Path, number: signal.Signals) -> None:
-    (tmp_path / "big.warc.wet.gz").write_bytes(text("a b c " * 20000) * 4000)
+    big = tmp_path / "big.warc.wet.gz"
+    big.write_bytes(text("a b c " * 20000) * 4000)
     out = tmp_path / "out"
     command = [sys.executable, "-m", "cdxmill", "count", "words", "-o", str(out / "x.tsv"), str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        time.sleep(0.6)
+        while not is_read(big, process.pid):
+            assert process.poll() is None
         process.send_signal(number)
         process.communicate()
     assert process.returncode in (130, -signal.SIGKILL)

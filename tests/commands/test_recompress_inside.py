@@ -15,6 +15,7 @@ import zstandard
 
 from cdxmill.capture import Record
 from cdxmill.cli.main import main
+from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.records.read_records import read_records
 
 from ..reliability.sources import dictionary_frame
@@ -201,6 +202,11 @@ def skippable(data: bytes, kind: bytes = b"\x50") -> bytes:
     return kind + SKIPPABLE + len(data).to_bytes(4, "little") + data
 
 
+def kind_of(record: FullRecord) -> list[bytes]:
+    """A counter."""
+    return [record.kind]
+
+
 def test_frames_in_a_skippable_frame_are_ignored_and_said(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -210,8 +216,13 @@ def test_frames_in_a_skippable_frame_are_ignored_and_said(
     source.write_bytes(frame(RECORDS[0]) + hidden + frame(RECORDS[1]) + seek_table)
     assert main(["index", "-q", "-o", str(tmp_path / "cdx"), str(source)]) == 0
     offset = len(frame(RECORDS[0]))
+    own = ["count", "--call", "tests.commands.test_recompress_inside:kind_of"]
+    for command, status in ((["scan"], 0), (["count", "tags"], 2), (own, 0)):  # it has no tags
+        out = tmp_path / command[-1].rpartition(":")[2]
+        assert main([*command, "-q", "-o", str(out), str(source)]) == status
     said = capfd.readouterr().err
-    assert f"{source}@{offset}: note: a skippable zstd frame contains frames, which are ignored" in said
+    note = f"{source}@{offset}: note: a skippable zstd frame contains frames, which are ignored"
+    assert said.count(note) == 4, said
     assert recompress("-o", tmp_path / "out", source) == 0
     assert decompressed(tmp_path / "out/a.warc.zst") == RECORDS[:2]
     size = len(hidden) + len(seek_table)

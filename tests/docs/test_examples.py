@@ -53,3 +53,12 @@ def test_quickstart_prints_what_the_readme_shows(tmp_path: Path) -> None:
     printed = done.stdout.replace(f"{sys.prefix}/", ".venv/").replace("\n\n== ", "\n== ")
     wanted = shown.removeprefix("$ bin/quickstart\n")
     assert shows(f"...\n{wanted}", printed), printed
+
+
+def test_two_weeks_of_a_collection_are_as_the_page_shows(tmp_path: Path) -> None:
+    shown = next(text for text in fences(ROOT / "docs/collection.md", "text") if "bin/two_weeks.py" in text)
+    command = [sys.executable, str(ROOT / "bin/two_weeks.py")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    wanted = shown.partition("\n")[2]
+    assert (done.returncode, done.stderr) == (0, "")
+    assert shows(wanted, done.stdout), done.stdout

@@ -6,6 +6,7 @@ If one of these tests fails with another version of mrjob, that file is the one 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,12 @@ def test_no_other_module_uses_a_private_name_of_mrjob() -> None:
         and any(not match[0].startswith("self._") for match in PRIVATE.finditer(path.read_text()))
     }
     assert users == set()
+    overridden = {
+        path.name
+        for path in (ROOT / "cdxmill/jobs").rglob("*.py")
+        if path != PARTS and re.search(r"\b_(?:cat_file|hadoop_version)\b", path.read_text())
+    }
+    assert overridden == set()
     imports = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "cdxmill").rglob("*.py")
@@ -95,3 +102,18 @@ def test_the_logs_of_tasks_are_read_for_their_errors(tmp_path: Path) -> None:
     (error,) = found["errors"]
     assert error["task_error"]["message"].strip() == "cdxmill: the reason"
     assert "x.Error: y" in error["hadoop_error"]["message"]
+
+
+def test_an_access_of_our_own_to_hdfs_is_asked_for_files_and_for_the_version() -> None:
+    from cdxmill.jobs.launcher import mrjob_parts
+
+    class Own(mrjob_parts.OwnFilesystem):
+        def read(self, path: str) -> Iterator[bytes]:
+            yield path.encode()
+
+        def ls(self, path_glob: str) -> Iterator[str]:
+            yield f"{path_glob}/part-0"
+
+    own = Own(["no-such-hadoop"], "3.4.2")
+    assert own.get_hadoop_version() == "3.4.2", "no command is started"
+    assert list(own._cat_file("hdfs:///a")) == [b"hdfs:///a"]

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bench.crash.__main__ import all_points, findings, without_fault
+from bench.crash.__main__ import Point, all_points, findings, shown, without_fault
 from bench.crash.runs import CrashBench
 from bench.crash.scenarios import all_scenarios
+from cdxmill.cli.main import COMMANDS
 
 from ..material.processes import COMMAND
+from .test_planted_names import READ_ONLY
 
 POINTS = 4
 
@@ -25,7 +27,11 @@ NAMES = (
     "index",
     "recompress",
     "scan",
+    "count",
     "reindex",
+    "train-dictionary",
+    "prefix-index",
+    "merge",
     "sample",
     "zipnum-2",
     "zipnum-over",
@@ -33,6 +39,8 @@ NAMES = (
     "publish",
     "add-2",
     "remove",
+    "compact",
+    "merge",
     "copy-2",
 )
 
@@ -44,3 +52,21 @@ def test_a_fault_of_the_file_system_loses_nothing(name: str, bench: CrashBench) 
     points = random.Random(14).sample(all_points(bench, scenario), POINTS)
     found = [text for point in points for text in findings(bench, scenario, point, wanted)]
     assert found == []
+
+
+@pytest.mark.parametrize("name", ["add", "remove", "compact"])
+def test_a_cluster_stays_as_it_was_if_the_disk_is_full(name: str, bench: CrashBench) -> None:
+    """From the middle of the writes on, each of them fails: nothing can be put right either."""
+    (scenario,) = (one for one in all_scenarios(bench) if one.name == name)
+    bench.reset(scenario.prepare)
+    writes = bench.run(scenario.command, FAULT_KINDS="write", FAULT_N="0").operations
+    old = shown(bench.reset(scenario.prepare))
+    done = bench.run(scenario.command, **Point("write", "ENOSPC+", writes // 2 + 1).settings())
+    assert (done.status, done.fired > 0) == (3, True), done
+    assert "No space left" in done.stderr
+    assert shown(bench.tree()) == old
+
+
+def test_every_command_that_writes_is_here(bench: CrashBench) -> None:
+    names = {one.command[0] for one in all_scenarios(bench)}
+    assert COMMANDS.keys() - names - READ_ONLY == set()

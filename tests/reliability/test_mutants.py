@@ -15,7 +15,8 @@ from bench.mutants.sanitized import run as run_sanitized
 
 SEED = 2024
 MOST_BYTES = 20_000
-MUTANTS = 40_000
+MUTANTS = 20_000
+"""With one seed: the same ones each time. More of them, and others, are for `python -m bench.mutants`."""
 
 
 @pytest.fixture(scope="module")

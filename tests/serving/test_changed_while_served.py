@@ -21,7 +21,7 @@ from cdxmill.running.failures import Failures
 
 from .conftest import Wayback
 
-CHANGES = int(os.environ.get("CDXMILL_CHANGES") or 24)
+CHANGES = int(os.environ.get("CDXMILL_CHANGES") or 9)
 HOST = "example.com"
 
 

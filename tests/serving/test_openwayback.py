@@ -7,6 +7,7 @@ from the byte ranges of the lines. The configurations are those of conf/openwayb
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+import cdxmill
 
 from ..storage.range_server import RangeServer, serving
 from .conftest import Answer, enter_private_network
@@ -221,6 +224,24 @@ def test_a_plain_index_needs_no_loc_file(openwayback: OpenWayback, cdx11: Cluste
     (copy / "cluster.loc").unlink()
     answer = read(openwayback, copy, EVERYTHING, locFile=None)
     assert (answer.status, answer.body) == (200, text(cdx11.lines()))
+
+
+def test_answers_during_changes_are_old_or_new(openwayback: OpenWayback, cdx11: Cluster, copy: Path) -> None:
+    states, new = [text(cdx11.lines())], with_locations(copy, str(copy)).parent / "new.cdx"
+    new.write_bytes(text([line.replace(b" ", b" 1999", 1) for line in cdx11.lines()[::9]]))
+    with ThreadPoolExecutor(1) as asking:
+        for number in range(9):
+            answers = asking.submit(lambda: [read(openwayback, copy, EVERYTHING) for _ in range(9)])
+            if number % 3 == 0:
+                cdxmill.add(copy, new, cdx=True, processes=1)
+            elif number % 3 == 1:
+                cdxmill.compact(copy, processes=1)
+            else:
+                cdxmill.remove(copy, to="1999", keep_old=4, processes=1)
+            names = [one["name"] for one in json.loads((copy / "cluster.json").read_bytes())["shards"]]
+            states.append(b"".join(gzip.decompress((copy / name).read_bytes()) for name in names))
+            assert {(one.status, one.body) for one in answers.result()} <= {(200, one) for one in states[-2:]}
+    assert (len({*states}), read(openwayback, copy, EVERYTHING).body) == (2, states[-1])
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])

@@ -21,6 +21,7 @@ import yaml
 from cdxmill.commands.clusters.next_step import example_page
 from cdxmill.commands.clusters.serve import _LOADERS, _RESOLVER
 
+from ..material.wacz_files import make_wacz
 from .browser import dump_dom, find_chromium, screenshot
 from .conftest import enter_private_network
 
@@ -32,12 +33,15 @@ COMMAND = Path(sys.executable).parent / "cdxmill"
 
 @pytest.fixture(scope="module")
 def served(pywb_warcs: Path, tmp_path_factory: pytest.TempPathFactory, run_cdxmill: RunCdxmill) -> Path:
-    """A cluster with archives of two folders, one with a name that YAML would misread."""
+    """A cluster with archives that pywb alone cannot read: Zstandard, and gzip in a WACZ. YAML would misread a name."""
     directory = tmp_path_factory.mktemp("serve")
     odd = directory / 'it\'s a "folder": # & \\1 ä😀\x7f\u2028'
     odd.mkdir()
-    shutil.copy(pywb_warcs / "iana.warc.gz", odd)
-    done = run_cdxmill("build", "-s", "2", "-o", odd / "C", odd, pywb_warcs / "example2.warc.gz")
+    done = run_cdxmill("recompress", "-q", "-o", odd, pywb_warcs / "iana.warc.gz")
+    assert done.returncode == 0, done.stderr
+    wacz = directory / "example.wacz"
+    wacz.write_bytes(make_wacz({"archive/example2.warc.gz": (pywb_warcs / "example2.warc.gz").read_bytes()}))
+    done = run_cdxmill("build", "-s", "2", "-o", odd / "C", odd, wacz)
     assert done.returncode == 0, done.stderr
     return odd / "C"
 

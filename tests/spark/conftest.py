@@ -1,15 +1,18 @@
-"""One Spark for all tests of a module: starting it takes seconds."""
+"""One Spark for all tests here, which run in one process: starting it takes seconds."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from cdxmill.spark.engine import Engine
+from cdxmill.spark.java import QUICK
 from cdxmill.storage.location import locate, pieces
 from cdxmill.storage.walk import files_below
 from tests.jobs.conftest import HardInputs, hard_inputs
@@ -18,7 +21,49 @@ from tests.storage.conftest import moto_url
 __all__ = ["HardInputs", "hard_inputs", "moto_url"]
 
 
-@pytest.fixture(scope="module")
+DIRECTORY = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(DIRECTORY):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+def start(cache: Path) -> str:
+    """Start Spark with this cache in a process of its own, and run a small job. Returns the files that Java has mapped."""
+    environment = {**os.environ, "CDXMILL_CACHE": str(cache)}
+    script: list[str | Path] = [sys.executable, DIRECTORY / "one_start.py"]
+    done = subprocess.run(script, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return done.stdout
+
+
+@pytest.fixture(scope="package")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache in which the first start has kept the classes of Spark; a file of the user is beside them."""
+    cache = tmp_path_factory.mktemp("spark") / "a cache"
+    (cache / "spark").mkdir(parents=True)
+    (cache / "spark/mine.jar").write_text("mine")
+    assert cache.name not in start(cache)
+    return cache
+
+
+@pytest.fixture(scope="package")
+def kept(cache: Path) -> Path:
+    """The archive of the classes."""
+    [kept] = (cache / "spark").glob("*.jsa")
+    return kept
+
+
+@pytest.fixture(scope="package")
+def quick(kept: Path) -> str:
+    """JAVA_TOOL_OPTIONS for a Spark that cdxmill does not start."""
+    return f'{QUICK} -XX:+IgnoreUnrecognizedVMOptions -Xlog:cds*=off "-XX:SharedArchiveFile={kept}"'
+
+
+@pytest.fixture(scope="package")
 def s3(moto_url: str) -> Iterator[str]:
     """The URL of a bucket. The workers of Spark inherit the variables that lead to it."""
     import boto3  # type: ignore[import-untyped]
@@ -36,14 +81,16 @@ def s3(moto_url: str) -> Iterator[str]:
         storage_s3._client.cache_clear()
 
 
-@pytest.fixture(scope="module")
-def engine(s3: str) -> Iterator[Engine]:
+@pytest.fixture(scope="package")
+def engine(s3: str, cache: Path) -> Iterator[Engine]:
     """Spark with two cores. A task that fails is tried twice more."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)  # for spark_steps
+    with pytest.MonkeyPatch.context() as patch, Engine("local[2,3]", 2) as engine:
+        patch.setenv("PYTHONPATH", str(DIRECTORY), prepend=os.pathsep)  # for spark_steps
         patch.setenv("SOURCE_DATE_EPOCH", "1700000000")  # the same time in all outputs
-        with Engine("local[2,3]", 2) as engine:
-            yield engine
+        with pytest.MonkeyPatch.context() as while_it_starts:
+            while_it_starts.setenv("CDXMILL_CACHE", str(cache))
+            assert engine.cores == 2
+        yield engine
 
 
 def hashes(place: str | Path) -> dict[str, str]:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from cdxmill.commands import count
+from cdxmill.commands.clusters.build import build
+from cdxmill.commands.clusters.zipnum import ZipnumOptions
 from cdxmill.commands.count import RunCounts, count_asked
+from cdxmill.commands.per_archive.index import IndexOptions, IndexTask
 from cdxmill.errors import StoppedError
+from cdxmill.inputs.named import named_input
 from cdxmill.options.contents import CountOptions
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.spark import counting, jobs
 from cdxmill.spark.engine import Engine, Shuffle
-from cdxmill.spark.jobs import CountRunner
+from cdxmill.spark.jobs import CountRunner, IndexRunner, Maker
+from cdxmill.spark.tasks import OnNode, index_archive
+from cdxmill.storage.location import locate
+from tests.storage.fault_server import FaultServer, failing
 
 OWN = """
 from cdxmill.jobs.count_job import CountJob
@@ -98,3 +106,42 @@ def test_an_answer_without_all_reports_is_not_taken(archives: list[str]) -> None
 
     with pytest.raises(StoppedError, match="groups were counted; run it again"):
         counted(CountOptions("tags", archives), CountRunner(Loses()))
+
+
+@pytest.fixture
+def refusing(pywb_warcs: Path) -> Iterator[FaultServer]:
+    """A server that refuses its only archive."""
+    with failing() as server:
+        server.files["/a.warc.gz"] = (pywb_warcs / "iana.warc.gz").read_bytes()
+        server.plan("403", 1, once=False)
+        yield server
+
+
+def test_an_archive_that_is_refused_is_a_fault_of_a_machine(
+    engine: Engine, refusing: FaultServer, pywb_warcs: Path, tmp_path: Path
+) -> None:
+    """Issue 33: the others are indexed and counted, and no cluster is built."""
+    places = [str(pywb_warcs / "example.warc.gz"), f"{refusing.url}/a.warc.gz"]
+    inputs = [named_input(place, place.rpartition("/")[2]) for place in places]
+    indexing, failures = IndexOptions(quiet=True, run=IndexRunner(engine)), Failures(printed=False)
+    building = ZipnumOptions(shards=1, location=".", quiet=True, make=Maker(engine), is_far=True)
+    with pytest.raises(StoppedError, match="no cluster was written, because 1 input could not be read"):
+        build(inputs, tmp_path / "c", indexing, building, failures)
+    assert failures.status == 3
+    assert [path.name for path in tmp_path.rglob("cluster.json")] == []
+    assert len([*tmp_path.rglob("example*.cdx.gz")]) == 1
+    options = CountOptions("tags", places)
+    counts, failed, _ = counted(options, CountRunner(engine))
+    assert counts
+    assert [failure.is_outage for failure in failed] == [True]
+
+
+def test_spark_tries_such_an_archive_again(engine: Engine, refusing: FaultServer, tmp_path: Path) -> None:
+    refusing.plan("403", 1, once=True)
+    archive = named_input(f"{refusing.url}/a.warc.gz", "a.warc.gz")
+    settings = IndexOptions().settings()
+    task = IndexTask(archive, locate(tmp_path / "a.cdx.gz"), None, tmp_path / "scratch", settings)
+    work = partial(index_archive, OnNode("", 3))
+    ((_, result),) = engine.run_tasks(work, [task], 1, lambda: None)
+    assert result.failures == []
+    assert (tmp_path / "a.cdx.gz").exists()

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from cdxmill.formats.clusters.split_points import parse_boundaries
-from cdxmill.spark.java import QUICK
 from tests.conftest import RunCdxmill
 from tests.spark.conftest import hashes
 
@@ -33,7 +32,7 @@ def crawl(tmp_path: Path, pywb_archives: list[Path]) -> Path:
     return tmp_path
 
 
-def launch(crawl: Path, script: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
+def launch(crawl: Path, script: str, *words: str | Path, java: str = "") -> subprocess.CompletedProcess[str]:
     settings = {
         "WARC_BUCKET": str(crawl),
         "WARC_CDX_BUCKET": str(crawl / "out"),
@@ -47,16 +46,17 @@ def launch(crawl: Path, script: str, *words: str | Path) -> subprocess.Completed
     }
     (crawl / "env.sh").write_text("".join(f'{name}="{value}"\n' for name, value in settings.items()))
     environment = {**os.environ, "INDEX_ENV": str(crawl / "env.sh"), "CDXMILL_VENV": sys.prefix}
-    environment["JAVA_TOOL_OPTIONS"] = QUICK
+    environment["JAVA_TOOL_OPTIONS"] = java
+    environment.pop("SOURCE_DATE_EPOCH", None)  # of the engine of other tests
     command = [str(ROOT / "bin" / script), *map(str, words)]
     return subprocess.run(
         command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
 
 
-def test_run_index_ccpyspark(crawl: Path, run_cdxmill: RunCdxmill) -> None:
+def test_run_index_ccpyspark(crawl: Path, run_cdxmill: RunCdxmill, quick: str) -> None:
     """Both jobs run; the boundaries file is written by one run and read by `cdxmill`."""
-    done = launch(crawl, "run_index_ccpyspark.sh", "2026-44", crawl / "warc.paths")
+    done = launch(crawl, "run_index_ccpyspark.sh", "2026-44", crawl / "warc.paths", java=quick)
     assert done.returncode == 1, done.stderr  # for the archive that does not exist
     # spark-submit prints all messages of the driver on its standard output
     assert f"{CRAWL}/absent.warc.gz: cannot be read" in done.stdout

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.spark.java import QUICK
 from tests.spark.conftest import hashes
 
 STARTED = re.compile(r"Starting Spark master at (spark://\S+)")
@@ -29,9 +28,9 @@ def spark_class() -> str:
 
 
 @pytest.fixture
-def master(tmp_path: Path) -> Iterator[str]:
+def master(tmp_path: Path, quick: str) -> Iterator[str]:
     """The URL of the master. It has one worker with two cores."""
-    env = {**os.environ, "JAVA_TOOL_OPTIONS": QUICK, "SPARK_LOCAL_IP": "127.0.0.1"}
+    env = {**os.environ, "JAVA_TOOL_OPTIONS": quick, "SPARK_LOCAL_IP": "127.0.0.1"}
     env |= {"SPARK_HOME": str(Path(spark_class()).parents[1]), "PYSPARK_PYTHON": sys.executable}
     running = []
 
@@ -75,10 +74,10 @@ def wait_for(log: Path, wanted: re.Pattern[str]) -> re.Match[str]:
 
 
 def run_both(
-    master: str, tmp_path: Path, command: list[str], inputs: Path
+    master: str, quick: str, tmp_path: Path, command: list[str], inputs: Path
 ) -> dict[str, subprocess.CompletedProcess[str]]:
     """Run a command on the cluster and on this machine. Its inputs are relative to a directory that is not the worker's."""
-    env = {**os.environ, "JAVA_TOOL_OPTIONS": QUICK, "SPARK_LOCAL_IP": "127.0.0.1"}
+    env = {**os.environ, "JAVA_TOOL_OPTIONS": quick, "SPARK_LOCAL_IP": "127.0.0.1"}
     env["PYSPARK_PYTHON"], env["PYTHONPATH"] = sys.executable, str(tmp_path)
     return {
         name: subprocess.run(
@@ -94,10 +93,10 @@ def run_both(
 
 
 def test_a_build_and_counts_on_a_cluster_equal_the_local_ones(
-    master: str, tmp_path: Path, pywb_warcs: Path
+    master: str, quick: str, tmp_path: Path, pywb_warcs: Path
 ) -> None:
     """Failures are reported as inputs were named. The module of a counter is sent, too."""
-    done = run_both(master, tmp_path, ["build", "-q", "-s", "3", "--location", "/x"], pywb_warcs)
+    done = run_both(master, quick, tmp_path, ["build", "-q", "-s", "3", "--location", "/x"], pywb_warcs)
     assert done["spark"].returncode == 1, done["spark"].stderr
     found = [line for line in done["spark"].stderr.splitlines() if line.startswith(pywb_warcs.name)]
     assert sorted(found) == sorted(done["local"].stderr.splitlines())
@@ -105,7 +104,7 @@ def test_a_build_and_counts_on_a_cluster_equal_the_local_ones(
     assert list((tmp_path / "w").glob("*/*/cdxmill_nodes/cdxmill/__init__.py"))
     (tmp_path / "counts").mkdir()
     (tmp_path / "counts/kinds.py").write_text("def kinds(record):\n    return record.kind, record.size\n")
-    done = run_both(master, tmp_path / "counts", ["count", "-q", "--call", "kinds:kinds"], pywb_warcs)
+    done = run_both(master, quick, tmp_path / "counts", ["count", "-q", "--call", "kinds:kinds"], pywb_warcs)
     assert done["spark"].returncode == 1, done["spark"].stderr
     found = [line for line in done["spark"].stderr.splitlines() if line.startswith(pywb_warcs.name)]
     assert sorted(found) == sorted(done["local"].stderr.splitlines())

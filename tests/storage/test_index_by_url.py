@@ -103,7 +103,7 @@ def test_failures_are_named_with_their_line_and_the_rest_is_indexed(
     lines = (f"{url}/absent.warc.gz", f"{url}/down.warc.gz", f"{url}/refused.warc.gz", "ftp://h/a.warc.gz")
     manifest.write_text("".join(f"{line}\n" for line in (*lines, f"{url}/good.warc.gz")))
 
-    assert main(["index", "-q", "-p", "2", "-o", str(tmp_path / "out"), "--manifest", str(manifest)]) == 1
+    assert main(["index", "-q", "-p", "2", "-o", str(tmp_path / "out"), "--manifest", str(manifest)]) == 3
     assert sorted(capfd.readouterr().err.splitlines()) == [
         f"{manifest}:1: {url}/absent.warc.gz: cannot be read (404 Not Found); check the URL",
         f"{manifest}:2: {url}/down.warc.gz: did not answer (503) after 12 tries; run it again",

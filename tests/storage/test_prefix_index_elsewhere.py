@@ -135,7 +135,7 @@ def test_a_server_in_trouble_is_an_error(
 ) -> None:
     file = server.files[NAME]
     file.statuses = [503] * 99
-    assert main(["prefix-index", "search", url, "*.host17.com"]) == 1
+    assert main(["prefix-index", "search", url, "*.host17.com"]) == 3
     file.statuses = []
     file.shift = 10
     assert main(["prefix-index", "search", url, "*.host17.com"]) == 1

@@ -81,7 +81,7 @@ TASKS = [sort_here, sample_here, sort_on_spark, chunks_on_hadoop, sample_on_hado
     ("answer", "reason"),
     [
         ((403, "AccessControlException"), r"a\.cdx\.gz: .*403 AccessControlException"),
-        ((503, "RetriableException"), r"a\.cdx\.gz: did not answer .* after 8 tries"),
+        ((503, "RetriableException"), r"a\.cdx\.gz: did not answer .* after 12 tries"),
         ((403, "IOException: Failed to find datanode"), r"a\.cdx\.gz: "),
     ],
 )

@@ -21,12 +21,12 @@ from cdxmill.commands.clusters.zipnum import (
     write_cluster,
 )
 from cdxmill.commands.per_archive.index import IndexOptions, IndexSummary, index_to_directory
-from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.clusters.zipnum import ARCHIVES, format_path_index
+from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.formats.clusters.zipnum import ARCHIVES, CDX_DIRECTORY, format_path_index
 from cdxmill.formats.own_records import FAILURES, OUTPUTS
 from cdxmill.inputs.cdx_files import take_inventory
 from cdxmill.inputs.named import Input, check_archives
-from cdxmill.messages import human_bytes, human_seconds
+from cdxmill.messages import count, human_bytes, human_seconds
 from cdxmill.outputs.existing import Rule, up_to_date
 from cdxmill.outputs.names import check_index_names, identity, unique_names
 from cdxmill.outputs.record import link_outputs
@@ -34,8 +34,6 @@ from cdxmill.running.failures import Failures
 from cdxmill.running.resume import fingerprint
 from cdxmill.storage.location import Location, PathOrUrl, join, locate
 from cdxmill.storage.own import own_directory
-
-CDX_DIRECTORY = "cdx"
 
 
 class BuildSummary(NamedTuple):
@@ -68,7 +66,7 @@ def build(
     """Index `archives` to `place`/cdx, and build the cluster of these indexes in `place`; on another engine, also at a URL.
 
     If a build was stopped, the same command, started again, indexes only what is missing. Raises UsageError as
-    `build_cluster` does.
+    `build_cluster` does, StoppedError if a machine was at fault for an archive.
     """
     start = time.monotonic()
     check_archives(archives)
@@ -89,6 +87,7 @@ def build(
             indexed = IndexSummary(files=0, kept=len(names), captures=0, bytes=0)
         else:
             indexed = _index(names, output, index_options, failures)
+            _check_reached(failures, place)
             cluster = _zipnum(names, output, place, run, zipnum_options, failures)
             output.finish()
     return BuildSummary(indexed, cluster, time.monotonic() - start)
@@ -122,6 +121,15 @@ def _index(
         kept = up_to_date(names, old, options.settings())
         link_outputs(old, cdx, [names[archive] for archive in kept if not (cdx / names[archive]).exists()])
     return index_to_directory(names, _indexes(output), replace(options, existing=Rule.RENEW), failures)
+
+
+def _check_reached(failures: Failures, place: Location) -> None:
+    """Raise StoppedError if an archive may be whole, but could not be read: the cluster would lack its lines."""
+    if failures.outages:
+        raise StoppedError(
+            f"{place}: no cluster was written, because {count(failures.outages, 'input')} could not be read;"
+            " correct this and run the same command: it continues"
+        )
 
 
 def _indexes(output: Output) -> Location:

@@ -27,7 +27,7 @@ from cdxmill.storage.reach import LedUrl, Reach
 _REMOTE = ("http", "https", "s3", "s3a", "hdfs", "webhdfs")
 _OWN = "pkg://pywb/"
 _KEPT = 10.0
-"""Seconds after which a path index is read again."""
+"""Seconds after which a path index is read again. archives.tsv is read when it changes: `add` gives it new archives."""
 
 
 def resolver(loaders: type[Any], directory: str, named: str | None) -> Resolver:
@@ -53,6 +53,7 @@ class Resolver:
         self._places, self.scheme = places, scheme
         self._known: ArchiveStore | None = None
         self._read = 0.0
+        self._state: object = None
 
     def __call__(self, filename: str, cdx: object) -> list[str]:
         """One URL for each place of an archive: scheme://N/NAME. Reading it reports an error."""
@@ -64,9 +65,10 @@ class Resolver:
         return [f"{self.scheme}://{number}/{filename}" for number in range(count)]
 
     def open(self) -> ArchiveStore:
-        """The archives, for one request: requests share no open file. A path index is read again after some seconds."""
-        if self._known is None or time.monotonic() - self._read > _KEPT:
-            self._known, self._read = self._places.open(), time.monotonic()
+        """The archives, for one request: requests share no open file. A path index that changes is read again."""
+        state = self._places.state()
+        if self._known is None or state != self._state or time.monotonic() - self._read > _KEPT:
+            self._known, self._read, self._state = self._places.open(), time.monotonic(), state
         return self._known.fresh()
 
 

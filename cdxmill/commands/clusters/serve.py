@@ -11,9 +11,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import which
+from typing import Protocol
 
 from cdxmill.cluster.archive_index import ArchivePlaces, has_archive_index
 from cdxmill.cluster.find import find_index
@@ -40,7 +41,16 @@ _START_SECONDS = 60
 _STOP_SECONDS = 10
 
 
-def serve(asked: Serving) -> int:
+class Meanwhile(Protocol):
+    """What is done while the server runs: `look` is called again after `pause` seconds."""
+
+    pause: float
+
+    def look(self) -> None:
+        """Do what is to be done now."""
+
+
+def serve(asked: Serving, meanwhile: Meanwhile | None = None) -> int:
     """Serve a cluster with pywb until it is stopped. Returns the exit status of pywb.
 
     Raises UsageError if there is no local cluster, if nothing says where the archives are, if pywb is not installed
@@ -56,7 +66,7 @@ def serve(asked: Serving) -> int:
             _wait_until_up(process, asked.bind, port)
             for line in messages:
                 say(line)
-            status = process.wait()
+            status = _wait(process, meanwhile)
     return status if status >= 0 else 128 - status
 
 
@@ -193,6 +203,15 @@ def _running(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def _wait(process: subprocess.Popen[bytes], meanwhile: Meanwhile | None) -> int:
+    """Wait for the end of the server. Returns its exit status."""
+    while meanwhile is not None and process.poll() is None:
+        meanwhile.look()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(meanwhile.pause)
+    return process.wait()
 
 
 def _wait_until_up(process: subprocess.Popen[bytes], address: str, port: int) -> None:

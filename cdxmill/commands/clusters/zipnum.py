@@ -21,6 +21,7 @@ from cdxmill.cluster.split_files import read_splits
 from cdxmill.cluster.write import (
     RunRecord,
     ShardTask,
+    check_installed,
     is_shard_whole,
     unpublish,
     write_archive_index,
@@ -316,14 +317,6 @@ def check_inputs(inventory: Inventory, options: ZipnumOptions) -> None:
             f"--convert takes CDX lines with {FIELDS} fields, but {first.path} is {name_of(first.fields)}"
         )
     check_installed(options.compressor)
-
-
-def check_installed(compressor: Compressor) -> None:
-    """Raise UsageError if this machine lacks the library of a compressor."""
-    try:
-        compressor.version()
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def _split_points(

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.cluster.change import Change
+from cdxmill.cluster.change import Change, is_changeable
 from cdxmill.cluster.reader import damage_as_input_error
-from cdxmill.commands.clusters.zipnum import check_installed
+from cdxmill.cluster.write import check_installed
 from cdxmill.commands.collections.removal import Removal, ShardRemoval
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import BEYOND, BlockRef, parse_index_line, part_of, shard_name
+from cdxmill.options.collections import Adding, Removing
+from cdxmill.running.failures import Failures
 from cdxmill.running.processes import counted, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.stages.lines.drop_lines import Drop
 from cdxmill.stages.lines.line_lists import text_of
 from cdxmill.stages.lines.merge_lines import SortedLists, merge_slices
-from cdxmill.stages.lines.sort_lines import Run, Slice, cut_runs
+from cdxmill.stages.lines.sort_lines import Run, Slice, cut_runs, has_lines
 from cdxmill.stages.zipnum.block_pieces import BlockPieces, ReadShard, Tables
 from cdxmill.stages.zipnum.block_text import BlockText
 from cdxmill.stages.zipnum.change_shard import (
@@ -78,6 +81,15 @@ class _Result(NamedTuple):
     gone: str
 
 
+def make_changeable(asked: Adding | Removing, failures: Failures) -> None:
+    """Check a cluster of another tool, and write what a change needs. Raises UsageError, InputError."""
+    path = os.fspath(asked.cluster)
+    if not is_changeable(path):
+        from cdxmill.commands.collections.adopt import adopt  # slow to import, and seldom needed
+
+        adopt(path, failures, asked.processes, asked.quiet)
+
+
 def compressor_of(change: Change) -> Compressor:
     """The compressor that the blocks of the cluster have. Raises UsageError if this machine has not it."""
     used = change.manifest.compressor
@@ -121,7 +133,10 @@ def _tasks(change: Change, wanted: ChangeWanted, scratch: Path, writes: bool) ->
     """The shards that lines are added to or removed from, and with `recut` those that were changed. The largest first."""
     points = change.points
     files, compressor = Scratch(scratch), compressor_of(change)
-    added = cut_runs(wanted.runs, points, files.reader)
+    added = [
+        [one for one in slices if has_lines(files.reader, one)]
+        for slices in cut_runs(wanted.runs, points, files.reader)
+    ]
     tasks = []
     for number, entry in enumerate(change.manifest.shards):
         low = points[number - 1] if number else b""

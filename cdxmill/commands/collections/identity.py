@@ -1,17 +1,17 @@
 """Whether an archive to add is in the cluster already: under its name, or under another one.
 
-Some lines of its index are looked up. An archive is the same if all of them are in the cluster, with the same offset, length,
-timestamp and digest.
+Some lines from all parts of its index are looked up. If the cluster has all of these records under another name, all lines
+are looked up, so that an archive is refused only if the cluster has every record of it. A record is the same if its key,
+timestamp, offset, length and digest are.
 """
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from enum import Enum
-from itertools import islice
 from typing import NamedTuple
 
 from cdxmill.errors import InputError
@@ -19,11 +19,14 @@ from cdxmill.formats.clusters.zipnum import key_of
 from cdxmill.formats.lines.capture_fields import field_reader, place_in
 from cdxmill.inputs.cdx_files import CdxSource, read_pieces
 from cdxmill.search.query import OpenCluster
+from cdxmill.stages.lines.drop_lines import LineRange, outside
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
 from cdxmill.stages.zipnum.find_lines import find_lines, wanted_blocks
 
 _READ = 1 << 16
-"""Bytes of lines, from the start of each file, of which some are looked up."""
+"""Bytes of lines in each list."""
+_FIRST, _LATER = 64, 4
+"""Lines that are chosen from the first list, and from each later one: small files have one."""
 _LOOKED_UP = 8
 """Lines of each archive that are looked up."""
 _NAMES = 64
@@ -37,6 +40,7 @@ class Known(Enum):
     SOME = "some of its lines"
     ALL = "its lines"
     OTHER_NAME = "its records, under another name"
+    SOME_OTHER_NAME = "some of its records, under another name"
 
 
 class KnownArchive(NamedTuple):
@@ -47,36 +51,70 @@ class KnownArchive(NamedTuple):
     other: str = ""
 
 
-def find_known(source: CdxSource, cluster: OpenCluster) -> list[KnownArchive]:
-    """What a cluster has of the archives whose lines are at the start of a CDX file."""
+def find_known(
+    source: CdxSource, cluster: OpenCluster, excluded: Sequence[LineRange] = ()
+) -> list[KnownArchive]:
+    """What a cluster has of the archives whose lines are in a CDX file. Lines in `excluded` say nothing."""
     lines = defaultdict[bytes, list[bytes]](list)
     with suppress(InputError):  # reported when the file is sorted
-        for line in _first_lines(source):
+        for line in _some_lines(source, excluded):
             with suppress(ValueError):
                 lines[place_in(line)[0].filename].append(line)
-    return [_known(os.fsdecode(name), found, cluster) for name, found in islice(lines.items(), _NAMES)]
+    names = list(lines)[:: max(1, len(lines) // _NAMES)]
+    return [_known(name, lines[name], source, cluster, excluded) for name in names]
 
 
-def _first_lines(source: CdxSource) -> Iterator[bytes]:
+def _all_lines(source: CdxSource, excluded: Sequence[LineRange]) -> Iterator[list[bytes]]:
     for lines in split_lines(read_pieces(source.location), _READ):
-        yield from filter(is_capture_line, lines)
-        return
+        found = list(filter(is_capture_line, lines))
+        yield outside(found, excluded) if excluded else found
 
 
-def _known(name: str, lines: list[bytes], cluster: OpenCluster) -> KnownArchive:
+def _some_lines(source: CdxSource, excluded: Sequence[LineRange]) -> Iterator[bytes]:
+    wanted = _FIRST
+    for lines in _all_lines(source, excluded):
+        yield from lines[:: max(1, len(lines) // wanted)]
+        wanted = _LATER
+
+
+def _known(
+    name: bytes,
+    lines: list[bytes],
+    source: CdxSource,
+    cluster: OpenCluster,
+    excluded: Sequence[LineRange],
+) -> KnownArchive:
+    own = os.fsdecode(name)
     some = sorted(lines)[:: -(-len(lines) // _LOOKED_UP)]
     names = [_names_of(line, cluster) for line in some]
-    if any(name in found for found in names):
-        return KnownArchive(name, Known.ALL if all(name in found for found in names) else Known.SOME)
+    if any(own in found for found in names):
+        return KnownArchive(own, Known.ALL if all(own in found for found in names) else Known.SOME)
     others = set.intersection(*names)
-    return KnownArchive(name, Known.OTHER_NAME, min(others)) if others else KnownArchive(name, Known.NOTHING)
+    for other in sorted(others):
+        if _is_copy(name, other, source, cluster, excluded):
+            return KnownArchive(own, Known.OTHER_NAME, other)
+    if others:
+        return KnownArchive(own, Known.SOME_OTHER_NAME, min(others))
+    return KnownArchive(own, Known.NOTHING)
+
+
+def _is_copy(
+    name: bytes, other: str, source: CdxSource, cluster: OpenCluster, excluded: Sequence[LineRange]
+) -> bool:
+    """Whether the cluster has all records of an archive under another name."""
+    for lines in _all_lines(source, excluded):
+        for line in lines:
+            with suppress(ValueError):
+                if place_in(line)[0].filename == name and other not in _names_of(line, cluster):
+                    return False
+    return True
 
 
 _digest_of = field_reader("digest")
 
 
 def _names_of(line: bytes, cluster: OpenCluster) -> set[str]:
-    """The archives in which the cluster has the record of a line, as far as offset, length and digest tell."""
+    """The archives in which the cluster has the record of a line, as far as the fields of the line tell."""
     key = key_of(line)
     low, high = key + b" ", key + b"!"
     wanted = _record_of(line)

@@ -14,7 +14,7 @@ from cdxmill.formats.lines.lookup_query import TimeRange, time_range
 from cdxmill.stages.lines.drop_lines import Drop, LineRange, joined_ranges
 from cdxmill.stages.lines.line_lists import split_lines
 from cdxmill.stages.lines.merge_lines import merge_slices
-from cdxmill.stages.lines.sort_lines import LineSorter, Run, Slice, cut_run
+from cdxmill.stages.lines.sort_lines import LineSorter, Run, Slice, cut_run, has_lines
 from cdxmill.storage.location import locate, pieces
 from cdxmill.storage.scratch import Scratch
 
@@ -34,7 +34,7 @@ class Restriction(NamedTuple):
 
         def is_meant(line: bytes) -> bool:
             time = timestamp_of_line(line)
-            in_time = (not first or time >= first) and (not last or time[:14] <= last)
+            in_time = (not first or time >= first) and (not last or time[: len(last)] <= last)
             return in_time and (archives is None or read(line) in archives)
 
         return is_meant
@@ -62,7 +62,8 @@ class Removal:
         points = [point for point in (first, high) if point]
         ranges = cut_run(self.scratch.reader(run.name), run, points)
         start, end = ranges[1 if first else 0]
-        return Slice(run, start, end, first or None, high) if start < end else None
+        found = Slice(run, start, end, first or None, high)
+        return found if start < end and has_lines(self.scratch.reader, found) else None
 
 
 class ShardRemoval(NamedTuple):

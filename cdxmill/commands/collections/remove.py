@@ -12,9 +12,13 @@ from cdxmill.cluster.archive_index import has_archive_index
 from cdxmill.cluster.change import Change, changed_record, delete_kept, open_change
 from cdxmill.cluster.exclude import EXCLUDED, ranges_of
 from cdxmill.cluster.write import kept_shards
-from cdxmill.commands.clusters.build import CDX_DIRECTORY
-from cdxmill.commands.collections.adopt import adopt
-from cdxmill.commands.collections.change_shards import ChangeWanted, Done, change_shards, work_directory
+from cdxmill.commands.collections.change_shards import (
+    ChangeWanted,
+    Done,
+    change_shards,
+    make_changeable,
+    work_directory,
+)
 from cdxmill.commands.collections.removal import (
     Removal,
     Restriction,
@@ -23,7 +27,13 @@ from cdxmill.commands.collections.removal import (
 )
 from cdxmill.commands.collections.summary import LOG, ChangeSummary, logged, summary_of
 from cdxmill.errors import AbsentError, UsageError
-from cdxmill.formats.clusters.zipnum import ARCHIVES, BEYOND, format_path_index, parse_path_index
+from cdxmill.formats.clusters.zipnum import (
+    ARCHIVES,
+    BEYOND,
+    CDX_DIRECTORY,
+    format_path_index,
+    parse_path_index,
+)
 from cdxmill.formats.lines.capture_fields import field_reader
 from cdxmill.options.collections import Removing
 from cdxmill.options.option import optional_path, text_list
@@ -47,7 +57,7 @@ def remove(asked: Removing, failures: Failures, out: Print | None = None) -> Cha
     """
     archives = _archives(optional_path(asked.archives))
     if not asked.dry_run:
-        adopt(os.fspath(asked.cluster), failures, asked.processes, asked.quiet)
+        make_changeable(asked, failures)
     with open_change(os.fspath(asked.cluster), failures.note) as change, work_directory(change) as scratch:
         wanted = ChangeWanted(
             removal=_removal(asked, archives, Scratch(scratch)),

@@ -156,7 +156,8 @@ class UnitCopier:
             self._copy_any_digest(places, reasons, files)
         for one, error in reasons.items():
             what = f"{error.reason} ({detailed(one).location.url} {one.location.timestamp})"
-            files.result.failures.append(Failure(error.path, one.location.offset, what, error.hint))
+            failure = Failure.from_error(error)._replace(offset=one.location.offset, reason=what)
+            files.result.failures.append(failure)
         files.result.captures += len(run)
         for one in run:
             count_bytes(one.location.length or 0)

@@ -21,13 +21,16 @@ from cdxmill.outputs.offset_tables import find_tables, table_beside
 from cdxmill.outputs.proofs import proof_beside
 from cdxmill.outputs.record import without_outputs
 from cdxmill.running.failures import Failures
+from cdxmill.running.processes import RunTasks
 from cdxmill.storage.location import locate
 
 _HIGHEST_LEVELS = {"zst": 22, "gz": 12}
 
 
-def recompress_asked(asked: Recompressing, failures: Failures) -> RecompressSummary:
-    """Write archives again. Raises UsageError, StoppedError."""
+def recompress_asked(
+    asked: Recompressing, failures: Failures, run: RunTasks | None = None
+) -> RecompressSummary:
+    """Write archives again; `run` is another engine. Raises UsageError, StoppedError."""
     if asked.output is None:
         raise UsageError("missing --output DIR; or use --estimate, which writes nothing")
     check_no_pipe(asked.inputs, "an archive from a pipe has no name for its output; give a file")
@@ -41,7 +44,7 @@ def recompress_asked(asked: Recompressing, failures: Failures) -> RecompressSumm
             [*new, *beside, *map(table_beside, new), *map(proof_beside, new)],
             [locate(os.fspath(asked.dictionary))],
         )
-    return recompress(names, output, options, failures)
+    return recompress(names, output, options, failures, run)
 
 
 def estimate_asked(asked: Recompressing, failures: Failures) -> NewSizes:

@@ -29,6 +29,7 @@ from cdxmill.messages import count, human_bytes
 from cdxmill.outputs.existing import Rule
 from cdxmill.outputs.record import OutputRecord
 from cdxmill.running.failures import Failures
+from cdxmill.running.processes import RunTasks, run_tasks
 from cdxmill.storage.location import Location, PathOrUrl
 
 
@@ -61,9 +62,13 @@ class RecompressSummary(NamedTuple):
 
 
 def recompress(
-    names: Mapping[Input, str], target: PathOrUrl, options: RecompressOptions, failures: Failures
+    names: Mapping[Input, str],
+    target: PathOrUrl,
+    options: RecompressOptions,
+    failures: Failures,
+    run: RunTasks | None = None,
 ) -> RecompressSummary:
-    """Write each archive again to the file of its name below `target`, a path or URL.
+    """Write each archive again to the file of its name below `target`, a path or URL. `run` is another engine.
 
     Raises UsageError if there are no archives, if such URLs cannot be written to, or if an output exists that may not
     be replaced. Nothing is changed then.
@@ -79,20 +84,18 @@ def recompress(
         if options.existing is Rule.REFUSE:
             proven = [ProofTask(one, all_outputs[one]) for one in known if one not in outputs]
             check_proofs(proven, options.processes, options.quiet, failures)
-        if outputs and options.existing is not Rule.REPLACE:
-            record = OutputRecord(directory.directory)
-            for archive in outputs:
-                beside[archive].check(archive.filename, options, record)
+        _check_beside(outputs, beside, directory, options)
         tasks = _tasks(outputs, beside, directory, options)
-        if options.group:
-            for text in _removed(tasks):
-                failures.note(text)
+        for text in _removed(tasks) if options.group else ():
+            failures.note(text)
         results = []
         with (
             directory.writing(outputs),
             showing("recompressing", tasks, options.quiet, failures) as progress,
         ):
-            for task, result in run_each(recompress_one, tasks, options.processes, progress):
+            for task, result in run_each(
+                recompress_one, tasks, options.processes, progress, run or run_tasks
+            ):
                 report(task.archive, result.failures, failures)
                 note(task.archive.label, result.old_notes, failures)
                 note(task.output, result.notes, failures)
@@ -100,6 +103,19 @@ def recompress(
     for text in () if options.quiet else _notes(results, options):
         failures.note(text)
     return _summary(results, len(names) - len(outputs), options)
+
+
+def _check_beside(
+    outputs: Mapping[Input, Location],
+    beside: Mapping[Input, NewBeside],
+    directory: OutputDirectory,
+    options: RecompressOptions,
+) -> None:
+    """Raise UsageError if a file beside an output exists that may not be replaced."""
+    if outputs and options.existing is not Rule.REPLACE:
+        record = OutputRecord(directory.directory)
+        for archive in outputs:
+            beside[archive].check(archive.filename, options, record)
 
 
 def _tasks(

@@ -66,7 +66,8 @@ def reindex_one(task: ReindexTask) -> ReindexedFile:
     except InputError as error:
         failure = Failure.from_error(error)
         if error.path != task.archive.path:
-            failure = Failure(task.archive.path, None, f"needs {error.path}: {error.reason}", error.hint)
+            reason = f"needs {error.path}: {error.reason}"
+            failure = failure._replace(path=task.archive.path, reason=reason)
         output.finish([failure])
         return ReindexedFile(0, 0, 0, 0, [failure])
     failures = list(_skipped(task.archive.path, mover))

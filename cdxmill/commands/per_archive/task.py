@@ -89,7 +89,7 @@ class ArchiveTask:
         path = self.archive.path
         found = [Failure(path, one.offset, one.reason, one.hint) for one in damage]
         if error is not None:
-            found.append(Failure(path, None, error.reason, error.hint))
+            found.append(Failure.from_error(error, path))
         return found
 
     def list_failures(self, failed: Sequence[Failure]) -> None:

@@ -199,7 +199,9 @@ class _Scan:
         named = self._task.named
         if named is not None:
             return self._of_lines(read_at, named)
-        return choose_contents(read_at, self._scratch, self._choose, self._task.chunk, self._refusals())
+        return choose_contents(
+            read_at, self._scratch, self._choose, self._task.chunk, self._refusals(), self.notes.append
+        )
 
     def _of_lines(self, read_at: ReadAt, named: NamedRecords) -> Iterator[tuple[Content, FullRecord]]:
         """The records that index lines name and that pass. Lines that no record matches are listed."""

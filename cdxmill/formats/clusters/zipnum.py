@@ -174,6 +174,9 @@ def parse_locations(data: bytes) -> ParsedLocations:
 ARCHIVES = "archives.tsv"
 """Name of the path index beside a cluster."""
 
+CDX_DIRECTORY = "cdx"
+"""The directory beside a cluster that has the index of each archive."""
+
 
 def format_path_index(places: Iterable[tuple[str, str]]) -> tuple[bytes, list[str]]:
     r"""The content of a path index, and the places that it cannot have: no field can contain a tab or a line end.

@@ -87,6 +87,19 @@ def key_range(url: str, match_type: str | None = None) -> KeyRange:
     return KeyRange(host + (b")/" if b"," in host else b","), host + b"-")
 
 
+def ignored_part(url: str, match_type: str | None) -> str:
+    """The part of a query that its range does not depend on: the path behind a host, or a * in the name of a host.
+
+    >>> ignored_part("*.example.com/a*", None), ignored_part("*.example.com/*", None), ignored_part("example.com/a*", None)
+    ('a*', '', '')
+    """
+    url, match_type = _kind(url, match_type)
+    host, _, path = _key(url).decode("utf-8", "surrogateescape").partition(")/")
+    if match_type in ("host", "domain"):
+        return path.removesuffix("*") and path
+    return host if "*" in host else ""
+
+
 def _kind(url: str, match_type: str | None) -> tuple[str, str]:
     if match_type is not None:
         if match_type not in MATCH_TYPES:

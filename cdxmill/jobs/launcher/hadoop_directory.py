@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from cdxmill.errors import CdxmillError, InputError, StoppedError, UsageError
-from cdxmill.jobs.launcher.mrjob_parts import HadoopFilesystem, RunnerLike
+from cdxmill.jobs.launcher.mrjob_parts import OwnFilesystem, RunnerLike
 from cdxmill.running.lock import hold
 from cdxmill.storage.hadoop import hadoop_fs
 from cdxmill.storage.hadoop.pick import storage_of
@@ -189,17 +189,15 @@ def use_storage(runner: RunnerLike) -> None:
         runner.fs.hadoop = StorageFilesystem(runner.get_hadoop_bin(), runner.get_hadoop_streaming_jar() or "")
 
 
-class StorageFilesystem(HadoopFilesystem):  # type: ignore[misc]  # mrjob has no types
+class StorageFilesystem(OwnFilesystem):
     """mrjob's access to HDFS, by cdxmill.storage: mrjob itself starts a `hadoop` command, which is a JVM, for each file.
 
     `jar` is the jar of Hadoop streaming, whose name has Hadoop's version.
     """
 
     def __init__(self, hadoop: list[str], jar: str) -> None:
-        super().__init__(hadoop)
         found = _VERSION.match(Path(jar).name)
-        if found:
-            self._hadoop_version = found[1]
+        super().__init__(hadoop, found[1] if found else None)
 
     def mkdir(self, path: str) -> None:
         """Create a directory and those above it. Raises OSError."""
@@ -226,10 +224,11 @@ class StorageFilesystem(HadoopFilesystem):  # type: ignore[misc]  # mrjob has no
         with _storage_of(path_glob):
             yield from RemoteDirectory(path_glob, not path_glob.startswith("hdfs:")).files()
 
-    def _cat_file(self, path: str) -> Iterator[bytes]:
+    def read(self, path: str) -> Iterator[bytes]:
+        """The content of a file, in pieces. Raises OSError."""
         with _storage_of(path) as storage:
             if storage is hadoop_fs:  # one command for each of many files
-                yield from super()._cat_file(path)
+                yield from super().read(path)
                 return
             with storage.open_ranges(path) as read_at:
                 yield from pieces(read_at)

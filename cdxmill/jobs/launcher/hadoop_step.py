@@ -38,6 +38,9 @@ _QUICK_START = {
     f"mapreduce.{kind}.env.JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1" for kind in ("map", "reduce")
 }
 """Java's quick compiler only: a task's JVM moves bytes for seconds. The better compiler would cost more than it saves."""
+_PATIENT = {"dfs.client.max.block.acquire.failures": "10"}
+"""How often Java asks for a block of HDFS of which no data node runs: for 2 to 5 minutes, as cdxmill does. By default it
+gives up after 9 to 27 seconds, four attempts fail one after the other, and the job ends: each reads its part of the work list."""
 
 _INPUT_SETTINGS = {
     "stream.map.input.ignoreKey": "true",
@@ -146,7 +149,7 @@ def add_files(runner: RunnerLike, step: HadoopStep, directory: Path) -> None:
     (directory / _WORK_LIST).write_text("".join(json.dumps(item) + "\n" for item in work))
     settings = settings_of(runner)
     settings.update((name, uploaded(runner, str(path))) for name, path in step.shared.items())
-    for name, value in {**_QUICK_START, **step.defaults}.items():
+    for name, value in {**_QUICK_START, **_PATIENT, **step.defaults}.items():
         settings.setdefault(name, value)
 
 

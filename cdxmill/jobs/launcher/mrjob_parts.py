@@ -7,7 +7,7 @@ Where mrjob is not installed, importing this module ends the program in one line
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Protocol
@@ -16,10 +16,10 @@ from cdxmill.messages import say
 from cdxmill.version import install_extra
 
 __all__ = [
-    "HadoopFilesystem",
     "LogInterpretation",
     "MRJob",
     "MRStep",
+    "OwnFilesystem",
     "RunnerArguments",
     "RunnerLike",
     "StepFailedException",
@@ -58,6 +58,23 @@ except ImportError as error:
         f" {install_extra('jobs')}"
     )
     sys.exit(2)
+
+
+class OwnFilesystem(HadoopFilesystem):  # type: ignore[misc]  # mrjob has no types
+    """A base for an access to HDFS in place of mrjob's. It says what Hadoop's `version` is; mrjob would start a JVM to ask."""
+
+    def __init__(self, hadoop: list[str], version: str | None) -> None:
+        super().__init__(hadoop)
+        if version is not None:
+            self._hadoop_version = version
+
+    def read(self, path: str) -> Iterator[bytes]:
+        """The content of a file, in pieces. Raises OSError."""
+        yield from super()._cat_file(path)
+
+    def _cat_file(self, path: str) -> Iterator[bytes]:
+        yield from self.read(path)
+
 
 RunnerArguments = dict[str, Any]
 """Keyword arguments of a runner's constructor. Each has a type of its own."""

@@ -21,7 +21,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from cdxmill.errors import FAILED, INTERRUPTED, OK, STOPPED, CdxmillError, StoppedError, UsageError
+from cdxmill.errors import INTERRUPTED, STOPPED, CdxmillError, StoppedError, UsageError
 from cdxmill.jobs.launcher.earlier_runs import own_temporary_directory, tag_application, yarn_command
 from cdxmill.jobs.launcher.hadoop_directory import hadoop_url, use_storage
 from cdxmill.jobs.launcher.hadoop_failure import Complaints, WrongPythonError, explain
@@ -101,7 +101,7 @@ class StreamJob(MRJob, Generic[_Asked]):  # type: ignore[misc]  # mrjob has no t
         raise NotImplementedError
 
     def finish(self, runner: RunnerLike) -> int:
-        """Do the launcher's work after all tasks. Returns the number of inputs that failed."""
+        """Do the launcher's work after all tasks. Returns the exit status."""
         raise NotImplementedError
 
     def show(self, output: bytes) -> None:
@@ -146,7 +146,7 @@ class StreamJob(MRJob, Generic[_Asked]):  # type: ignore[misc]  # mrjob has no t
         return self._hadoop_runner() if self.is_on_hadoop else self.local_runner(self.list_work())
 
     def run_locally(self) -> int:
-        """Run the job under a local runner of mrjob. Returns the number of inputs that failed. Raises UsageError."""
+        """Run the job under a local runner of mrjob. Returns the exit status. Raises UsageError."""
         with self.make_runner() as runner:
             runner.run()
             return self.finish(runner)
@@ -209,12 +209,12 @@ def launch(job: StreamJob[Any]) -> int:
     try:
         with job.held:
             if not job.is_on_hadoop:
-                return FAILED if job.run_locally() else OK
+                return job.run_locally()
             runner = job.make_runner()
             with runner:
                 with _ending_its_application(runner, complaints):
                     runner.run()
-                return FAILED if job.finish(runner) else OK
+                return job.finish(runner)
     except CdxmillError as error:
         return _fail(error, error.status)
     except (StepFailedException, WrongPythonError, OSError, subprocess.CalledProcessError) as error:

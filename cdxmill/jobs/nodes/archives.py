@@ -71,7 +71,9 @@ def index_archives(run: TaskRun) -> None:
             record = None if work.directory is None else Path(work.directory)
             scratch, settings = directory / str(number), IndexOptions().settings()
             task = IndexTask(work.archive, Location(work.output), record, scratch, settings)
-            _report(task.archive.path, index_one(task), run)
+            result = index_one(task)
+            run.check_reached(result.failures)
+            _report(task.archive.path, result, run)
 
 
 def _report(path: str, result: IndexedArchive, run: TaskRun) -> None:
@@ -112,6 +114,7 @@ def count_archives(counter: Counter | OwnCounter, run: TaskRun, limits: Limits) 
         task = CountTask(archives, scratch.directory / "0")
         found = [result for _, result in count_watched([task], counter, 1, _Report(run), limits)]
         failures = [failure for result in found for failure in result.failures]
+        run.check_reached(failures)
         runs = [one for result in found for one in result.runs]
         notes = [note for result in found for note in result.notes]
         reports = chain(map(format_failure, failures), _lines_of_notes(notes))

@@ -11,10 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from cdxmill.running.failures import Failure
+from cdxmill.running.failures import Failure, stop_at_outage
 from cdxmill.stages.lines.line_lists import split_lines
 
 _READ_SIZE = 1 << 20
+_OUTAGE = "outage"
+"""The mark of a failure of a machine."""
 _OFFSET = re.compile(r"at (\d+): ")
 
 
@@ -36,6 +38,18 @@ class TaskRun:
     def mappers(self) -> int:
         """The number of mappers; 1 if the engine does not say it."""
         return int(os.environ.get("mapreduce_job_maps", 1))  # noqa: SIM112
+
+    @property
+    def is_tried_again(self) -> bool:
+        """Whether the engine starts a mapper again that fails now. Local runners do not."""
+        tries = int(os.environ.get("mapreduce_map_maxattempts", 1))  # noqa: SIM112
+        attempt = os.environ.get("mapreduce_task_attempt_id", "").rpartition("_")[2]  # noqa: SIM112
+        return attempt.isdecimal() and int(attempt) + 1 < tries
+
+    def check_reached(self, failures: Sequence[Failure]) -> None:
+        """Raise StoppedError if a machine was at fault for one of them, and another attempt, elsewhere, may succeed."""
+        if self.is_tried_again:
+            stop_at_outage(failures)
 
     def work(self) -> Iterator[Any]:
         """The items of the job's work list that this mapper does: one JSON object per line."""
@@ -60,25 +74,26 @@ class TaskRun:
 
 
 def format_failure(failure: Failure) -> bytes:
-    """`<path> TAB [at <offset>: ]<reason>[ TAB <hint>]`, the line of a failure in the output of a task.
+    """`<path> TAB [at <offset>: ]<reason>[ TAB <hint>[ TAB outage]]`, the line of a failure in the output of a task.
 
     >>> format_failure(Failure("a.warc.gz", 17, "gzip CRC32 mismatch", "fetch the file again"))
     b'a.warc.gz\\tat 17: gzip CRC32 mismatch\\tfetch the file again\\n'
     """
     where = "" if failure.offset is None else f"at {failure.offset}: "
-    fields = failure.path, where + failure.reason, *((failure.hint,) if failure.hint else ())
+    more = (failure.hint, _OUTAGE) if failure.is_outage else (failure.hint,) if failure.hint else ()
+    fields = failure.path, where + failure.reason, *more
     return "\t".join(map(_escape, fields)).encode("utf-8", "surrogateescape") + b"\n"
 
 
 def parse_failure(line: bytes) -> Failure:
     """Parse what `format_failure` has written."""
-    path, reason, hint = (*line.rstrip(b"\n").decode("utf-8", "surrogateescape").split("\t", 2), "")[:3]
+    fields = line.rstrip(b"\n").decode("utf-8", "surrogateescape").split("\t", 3)
+    path, reason, hint, mark = (*fields, "", "")[:4]
     found = _OFFSET.match(reason)
-    return (
-        Failure(path, None, reason, hint)
-        if found is None
-        else Failure(path, int(found[1]), reason[found.end() :], hint)
-    )
+    failure = Failure(path, None, reason, hint, mark == _OUTAGE)
+    if found is None:
+        return failure
+    return failure._replace(offset=int(found[1]), reason=reason[found.end() :])
 
 
 Read = Callable[[Sequence[str]], Iterator[tuple[str, Iterator[Any]]]]

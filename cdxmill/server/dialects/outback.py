@@ -30,10 +30,11 @@ FIELDS = (
     ),
     "filename",
 )
-KNOWN = (
-    *("url", "urlkey", "matchType", "from", "to", "filter", "limit", "sort", "closest", "collapse"),
-    *("collapseToFirst", "fl", "output", "omitSelfRedirects"),
+_NAMES = (
+    "url urlkey matchType from to filter limit sort closest collapse collapseToFirst fl "
+    "output omitSelfRedirects"
 )
+KNOWN = tuple(_NAMES.split())
 _NUMBERS = frozenset(("timestamp", "status", "length", "offset"))
 Write = Callable[[Iterable[list[bytes]], tuple[str, ...]], Iterator[bytes]]
 

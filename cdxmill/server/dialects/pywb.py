@@ -13,23 +13,11 @@ from cdxmill.server.collections import Inquiry
 from cdxmill.server.dialects.request import PlannedResponse, Request
 from cdxmill.server.parameters import Parameters
 
-KNOWN = (
-    *(
-        "url",
-        "matchType",
-        "from",
-        "from_ts",
-        "to",
-        "filter",
-        "limit",
-        "sort",
-        "reverse",
-        "closest",
-        "collapse",
-    ),
-    *("collapseTime", "resolveRevisits", "fl", "fields", "output", "page", "pageSize", "showNumPages"),
-    *("nosource", "allowFuzzy"),
+_NAMES = (
+    "url matchType from from_ts to filter limit sort reverse closest collapse collapseTime "
+    "resolveRevisits fl fields output page pageSize showNumPages nosource allowFuzzy"
 )
+KNOWN = tuple(_NAMES.split())
 _KINDS = {"cdxj": "text/x-cdxj", "json": "text/x-ndjson", "text": "text/plain", "csv": "text/csv"}
 _SORTS = ("default", "reverse", "closest")
 
@@ -48,9 +36,7 @@ def _planned(request: Request, is_empty_absent: bool) -> PlannedResponse:
     given = Parameters(request.query, KNOWN)
     asked, output = question(request, given)
     if given.flag("showNumPages"):
-        return PlannedResponse(
-            lambda: json_answer(asked.pages()._asdict()), request.collection.is_local, asked
-        )
+        return PlannedResponse(lambda: json_answer(asked.pages()._asdict()), False, asked)
     absent = given.required("url") if is_empty_absent else None
     is_quick = asked.is_quick and (absent is None or asked.is_plain)
     return PlannedResponse(lambda: _answer(asked, output, absent), is_quick, asked)

@@ -23,11 +23,11 @@ from cdxmill.server.dialects.values import fields_of, json_line, json_rows, patt
 from cdxmill.server.parameters import Parameters
 
 FIELDS = ("urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length")
-KNOWN = (
-    *("url", "matchType", "from", "to", "filter", "limit", "offset", "sort", "closest", "collapse"),
-    *("collapseTime", "fl", "output", "page", "pageSize", "showNumPages", "showResumeKey", "resumeKey"),
-    *("resolveRevisits", "fastLatest", "gzip"),
+_NAMES = (
+    "url matchType from to filter limit offset sort closest collapse collapseTime fl output "
+    "page pageSize showNumPages showResumeKey resumeKey resolveRevisits fastLatest gzip"
 )
+KNOWN = tuple(_NAMES.split())
 _SORTS = ("regular", "default", "reverse", "closest")
 _MOST_LAST = 100_000
 """Lines that are held in memory for a negative limit."""
@@ -49,9 +49,7 @@ def answer(request: Request) -> PlannedResponse:
     paging = _Paging(given)
     asked = _asked(request, given, paging)
     if given.flag("showNumPages"):
-        return PlannedResponse(
-            lambda: Response(200, TEXT, (b"%d\n" % asked.pages().pages,)), asked.collection.is_local, asked
-        )
+        return PlannedResponse(lambda: Response(200, TEXT, (b"%d\n" % asked.pages().pages,)), False, asked)
     write = _as_json if is_json else _as_text
     kind, is_quick = JSON if is_json else TEXT, asked.is_quick and paging.resumed is None
     return PlannedResponse(lambda: Response(200, kind, started(write(asked, paging, names))), is_quick, asked)

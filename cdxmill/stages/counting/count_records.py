@@ -105,7 +105,7 @@ def count_own_records(
 ) -> Counted:
     """The same with a user's own counter. It gets every record but warcinfo. `begin` is called before each."""
     counted = Counted()
-    for record in full_records(read_at, scratch, chunk):
+    for record in full_records(read_at, scratch, chunk, counted.findings.add):
         if isinstance(record, Damage):
             counted.findings.add(record)
             continue

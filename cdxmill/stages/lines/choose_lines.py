@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -209,10 +210,18 @@ def seconds(timestamp: str) -> float:
 
 def _seconds(timestamp: bytes) -> float | None:
     """As `seconds`; None if the timestamp is not a date."""
-    digits = timestamp_of(timestamp[:14])
-    if digits is None:
-        return None
+    digits = timestamp[:14]
+    if not _USUAL_TIME(digits):  # nearly all are usual, and are read five times as fast so
+        found = timestamp_of(digits)
+        if found is None:
+            return None
+        digits = found
     return _day(digits[:8]) + 3600.0 * int(digits[8:10]) + 60 * int(digits[10:12]) + int(digits[12:])
+
+
+_USUAL_TIME = re.compile(
+    rb"[12]\d{3}(?:0[1-9]|1[0-2])(?:0[1-9]|1\d|2[0-8])(?:[01]\d|2[0-3])[0-5]\d[0-5]\d"
+).fullmatch
 
 
 @lru_cache(1 << 12)

@@ -132,6 +132,11 @@ def cut_run(read_at: ReadAt, run: Run, points: Sequence[bytes]) -> list[tuple[in
     return [(bounds[low], bounds[max(low, high)]) for low, high in zip(lows, highs, strict=True)]
 
 
+def has_lines(open_run: OpenRun, part: Slice) -> bool:
+    """Whether a slice has lines: it is cut at blocks, which may have only lines beyond its bounds."""
+    return next(read_slice(open_run, part, BLOCK), None) is not None
+
+
 def read_slice(open_run: OpenRun, part: Slice, size: int) -> Iterator[list[bytes]]:
     """The lines of a slice, in sorted, non-empty lists of about `size` plain bytes.
 

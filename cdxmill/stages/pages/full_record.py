@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from cdxmill.capture import Damage, Headers
+from cdxmill.capture import Damage, Headers, Note
 from cdxmill.errors import UsageError
 from cdxmill.formats.archives.http_head import NO_HEAD, HttpHead, parse_http_head
 from cdxmill.formats.archives.warc_header import (
@@ -218,8 +218,15 @@ class FullRecord:
         return [] if self.page is None else self.page.links
 
 
-def full_records(read_at: ReadAt, scratch: ScratchFiles, chunk: int = CHUNK) -> Iterator[FullRecord | Damage]:
+def full_records(
+    read_at: ReadAt,
+    scratch: ScratchFiles,
+    chunk: int = CHUNK,
+    note: Callable[[Note], object] = lambda _: None,
+) -> Iterator[FullRecord | Damage]:
     """Every record of the archive that `read_at(offset, size)` reads, in order. What is not read is Damage.
+
+    `note` gets what is unusual in the archive.
 
     If a record of more than 8 MiB is asked for its block after the next one was read, it raises UsageError.
     """
@@ -242,4 +249,4 @@ def full_records(read_at: ReadAt, scratch: ScratchFiles, chunk: int = CHUNK) -> 
         except RecordError as error:
             return Damage(content.offset, error.reason, error.hint)
 
-    return choose_contents(read_at, scratch, choose, chunk)
+    return choose_contents(read_at, scratch, choose, chunk, note=note)

@@ -145,10 +145,11 @@ def choose_contents(
     choose: Callable[[Content, HeaderMatch | None], Chosen | None],
     chunk: int = CHUNK,
     refusals: Refusals = Refusals(),  # noqa: B008 - it cannot be changed
+    note: Callable[[Note], object] = lambda _: None,
 ) -> Iterator[Chosen | Damage]:
     """What `choose` makes of each record's content and of its header's match, if that is known; without None.
 
-    It is not asked about a record that is refused. If a member or frame does not have exactly one record, the
+    It is not asked about a record that is refused. `note` gets what is unusual in the archive. If a member or frame does not have exactly one record, the
     archive is read again from there, as `read_contents` does.
     """
     window, shapes = Window(read_at, chunk), HeaderShapes()
@@ -162,7 +163,8 @@ def choose_contents(
             found = (one for one in again if one.offset >= item.offset)
         elif isinstance(item, Record):
             found = archive.contents(item.offset, item.offset + item.length, None)
-        elif isinstance(item, Note):  # of an index
+        elif isinstance(item, Note):
+            note(item)
             continue
         else:
             yield item

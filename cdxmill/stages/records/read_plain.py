@@ -1,24 +1,18 @@
 """Records of an uncompressed archive. A record ends where its Content-Length says.
 
 As in pywb and cdxj-indexer, the closing line ends are not part of a record's range.
-
-    WARC/1.0 ... Content-Length: 900 | 300 bytes of the block | WARC/1.0 ... the next record | ...
-
-The Content-Length of a truncated record may lead to the end of a later one: those in between would get no line. An
-archive that was archived has such blocks, too. But then two closing line ends follow each other, that of the last inner
-record and that of the outer one, and the digest of the block matches.
 """
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Iterator
-from itertools import islice
 
 from cdxmill.capture import Damage, Headers, Record
 from cdxmill.formats.archives.arc_header import KNOWN_SCHEME, is_usual
 from cdxmill.formats.archives.arc_header import SEARCH as ARC_SEARCH
+from cdxmill.messages import count
+from cdxmill.stages.records.archive_inside import ArchiveInside
 from cdxmill.stages.records.parse_header import (
     FETCH_AGAIN,
     FETCH_IF_MISSING,
@@ -30,16 +24,13 @@ from cdxmill.stages.records.parse_header import (
     read_header,
     starts_record,
 )
-from cdxmill.stages.records.record_parts import BLOCK_HEAD, RecordBlockReader, payload_start, wants_digest
+from cdxmill.stages.records.record_parts import BLOCK_HEAD, RecordBlockReader, wants_digest
 from cdxmill.stages.records.resync import RECORD_START, Probe, Resync
+from cdxmill.stages.records.swallowed import swallows_records
 from cdxmill.stages.window import Window
 
-_MARK = b"WARC/1."
-_VERSION = re.compile(rb"WARC/1\.[01]\r?\n")
-_CLOSING = b"\r\n\r\n"
-_MOST_STARTS = 8
-_MOST_RECORDS = 1000
-_ALGORITHMS = ("md5", "sha1", "sha256", "sha512")
+_LOOSE = 8
+"""Line ends, in bytes, after a record: those of two."""
 _BLANK = 1 << 10
 _LINE_ENDS = b"\r\n \t"
 PLAIN_START = re.compile(
@@ -47,59 +38,11 @@ PLAIN_START = re.compile(
 )
 
 
-def swallows_records(window: Window, pos: int, size: int, headers: Headers, block: bytes) -> bool:
-    """Whether the block of `size` bytes at `pos` was truncated, and other records are inside it.
-
-    `block` is its first part. Without a digest in `headers`, Content-Length is trusted.
-    """
-    if block.find(_MARK) < 0:
-        return False
-    starts = islice(_VERSION.finditer(block), _MOST_STARTS)
-    if not any(_leads_to(window, pos + start.start(), pos + size) for start in starts):
-        return False
-    start = payload_start(headers, block)
-    return is_refuted(headers, block[:start], window.pieces(pos + start, size - start))
-
-
-def _leads_to(window: Window, pos: int, end: int) -> bool:
-    """Whether the records from `pos` on lead exactly to `end`, with a single closing there."""
-    for _ in range(_MOST_RECORDS):
-        try:
-            headers, start, _ = read_header(lambda size, pos=pos: window.peek(pos, size))  # type: ignore[misc]
-            pos += start + content_length(headers)
-        except RecordError:
-            return False
-        if pos == end:
-            return True
-        if pos > end or window.peek(pos, len(_CLOSING)) != _CLOSING:
-            return False
-        pos += len(_CLOSING)
-        if pos == end:
-            return window.peek(end, len(_CLOSING)) != _CLOSING
-    return False
-
-
-def is_refuted(headers: Headers, http_head: bytes | bytearray, payload: Iterator[bytes]) -> bool:
-    """Whether a digest in `headers` is that of other bytes than those of the block, which has these two parts."""
-    import hashlib  # slow to import, and hardly any block has records
-
-    given, head = headers.get(b"warc-block-digest"), http_head
-    if not given:
-        given, head = headers.get(b"warc-payload-digest", b""), b""
-    algorithm, _, value = given.decode("latin-1").partition(":")
-    if algorithm.lower() not in _ALGORITHMS:
-        return False
-    digest = hashlib.new(algorithm.lower(), head)
-    for piece in payload:
-        digest.update(piece)
-    base32 = base64.b32encode(digest.digest()).decode()
-    return value.upper().rstrip("=") != base32.rstrip("=") and value.lower() != digest.hexdigest()
-
-
 def read_plain(window: Window) -> Iterator[Record | Damage]:
     """Every record of the file in `window`. What cannot be read as a record is reported as Damage."""
     resync = Resync(window, PLAIN_START, lambda pos: probe_header(window, pos))
-    pos = _skip_blank(window, 0)
+    inside = ArchiveInside(window, resync)
+    pos, is_loose = _skip_blank(window, 0), False
     while window.get(pos, 1):
         try:
             record = _record_at(window, pos, resync)
@@ -108,11 +51,14 @@ def read_plain(window: Window) -> Iterator[Record | Damage]:
                 end = pos + error.next
             else:
                 end = resync.after(pos, probe_header(window, pos).cost)
-            yield _damage(pos, end, error)
+            end, number = inside.end_of(pos, end, is_loose)
+            yield _damage(pos, end, error, number)
             pos = end
         else:
             yield record
-            pos = _skip_blank(window, pos + record.length)
+            end = pos + record.length
+            pos = _skip_blank(window, end)
+            is_loose = pos - end >= _LOOSE
 
 
 def probe_header(window: Window, pos: int) -> Probe:
@@ -200,8 +146,9 @@ def _is_followed(window: Window, end: int, is_arc: bool) -> bool:
     return starts_record(lambda size: window.peek(following, size))
 
 
-def _damage(pos: int, end: int, error: RecordError) -> Damage:
-    hint = error.hint
+def _damage(pos: int, end: int, error: RecordError, inside: int) -> Damage:
+    """The damage of a record with `inside` records in its payload."""
+    hint, payload = error.hint, f"; its payload is an archive of {count(inside, 'record')}" if inside else ""
     if isinstance(error, NotARecord):
         hint = FETCH_IF_MISSING if pos else NOT_AN_ARCHIVE
-    return Damage(pos, f"{error.reason}; {end - pos} bytes skipped", hint)
+    return Damage(pos, f"{error.reason}{payload}; {end - pos} bytes skipped", hint)

@@ -11,7 +11,6 @@ from cdxmill.stages.window import LOCAL_CHUNK, Window
 
 _LOOKED_AT = 16 << 20
 """Bytes of the content in which records are counted."""
-_CLOSING = b"\r\n\r\n"
 
 
 class Inside(NamedTuple):
@@ -33,11 +32,7 @@ class Inside(NamedTuple):
 
 
 def look_inside(pieces: Iterator[bytes]) -> Inside | None:
-    """What the content in `pieces` contains; None if that is less than two records, or one and records in its payload.
-
-    The payload of a damaged record can be an archive. Then two closing line ends follow each other: that of the last
-    inner record and that of the outer one.
-    """
+    """What the content in `pieces` contains; None if that is less than two records."""
     content, is_all = _start_of(pieces)
     records, damage, end = 0, list[Damage](), 0
     for item in read_plain(Window(lambda offset, size: content[offset : offset + size], LOCAL_CHUNK)):
@@ -48,10 +43,9 @@ def look_inside(pieces: Iterator[bytes]) -> Inside | None:
             end = item.offset + item.length
     if not is_all and damage and damage[-1].offset >= end:
         damage.pop()  # the record that reaches over the end of what was looked at
-    if records + len(damage) < 2:
-        return None if is_all else Inside(records, len(damage), next(iter(damage), None), is_all)
-    is_payload = damage and not damage[0].offset and len(damage) == 1 and content[end:] == 2 * _CLOSING
-    return None if is_payload else Inside(records, len(damage), next(iter(damage), None), is_all)
+    if is_all and records + len(damage) < 2:
+        return None
+    return Inside(records, len(damage), next(iter(damage), None), is_all)
 
 
 def _start_of(pieces: Iterator[bytes]) -> tuple[bytes, bool]:

@@ -11,8 +11,8 @@ from typing import Protocol
 
 from cdxmill.capture import Record
 from cdxmill.stages.records.parse_header import RecordError
-from cdxmill.stages.records.read_plain import is_refuted
 from cdxmill.stages.records.record_parts import record_parts
+from cdxmill.stages.records.swallowed import is_refuted
 from cdxmill.stages.records.take_record import check_rest, take_block
 from cdxmill.stages.window import MemberError, Pieces
 

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode
 from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import InputError, OutageError, RefusedError, UsageError
+from cdxmill.storage import hosts
 from cdxmill.storage.hadoop.site import absent, parts_of, web_addresses
 from cdxmill.storage.patience import BUSY, TryAgain, persistently, refusal
 from cdxmill.storage.reach import Reach
@@ -20,8 +21,8 @@ _LARGEST, _LARGEST_ERROR = 256 << 20, 1 << 20
 """Bytes of the largest answer of a name node: the list of a directory with a million files; and of an error."""
 _WAITING = frozenset(("StandbyException", "RetriableException", "SafeModeException"))
 """Exceptions of a name node that is in standby or not ready."""
-_NO_NODE = "Failed to find datanode"
-"""In the answer, which is 403, for a file of which no data node with a copy runs."""
+_NO_NODE = ("Failed to find datanode", "Could not obtain block", "could only be written to 0 of")
+"""In answers, which are 403, if no data node that has a copy, or that has space for one, runs."""
 _ADDRESS_HINT = "set HADOOP_CONF_DIR, or CDXMILL_WEBHDFS=http://HOST:PORT"
 _SECURED_HINT = "set HADOOP_CONF_DIR, so that hadoop fs is used"
 _UNAUTHORIZED = 401
@@ -32,6 +33,7 @@ class WebHdfs:
 
     def __init__(self, authority: str) -> None:
         self._addresses = web_addresses(authority)
+        self._host = f"hdfs://{authority}"
         self._active = 0
         self._user = _user_name()
         self._pool = checked_pools(Reach.NETWORK, num_pools=8, maxsize=16)
@@ -98,13 +100,14 @@ class WebHdfs:
             reason = f"{address} has the link-local address {place}, which is not allowed"
             raise InputError(url, reason) from None
         except TryAgain as failure:
-            raise TryAgain(f"{failure.reason}: {address}") from None
+            raise TryAgain(f"{failure.reason}: {address}", host=self._host) from None
         except InputError as error:  # an unknown host may be one of two name nodes
             if len(self._addresses) > 1:
                 raise TryAgain(f"{error.reason}: {address}") from None
             raise OutageError(url, f"{error.reason}: {address}", _ADDRESS_HINT) from None
         if answer.status >= 400:
-            raise _refusal(url, answer, address)
+            raise _refusal(url, answer, address, self._host)
+        hosts.answered(self._host)  # a data node that is away is waited for as long as the file system works
         return answer
 
 
@@ -117,7 +120,7 @@ def _user_name() -> str:
         raise UsageError("HDFS needs a user: set HADOOP_USER_NAME") from None
 
 
-def _refusal(url: str, answer: BaseHTTPResponse, address: str) -> Exception:
+def _refusal(url: str, answer: BaseHTTPResponse, address: str, host: str) -> Exception:
     """The error for an answer: TryAgain if another try or name node may help, else an InputError."""
     try:
         data = small_body(url, answer, _LARGEST_ERROR)
@@ -125,8 +128,8 @@ def _refusal(url: str, answer: BaseHTTPResponse, address: str) -> Exception:
         name, message = str(remote["exception"]), str(remote["message"]).partition("\n")[0][:200]
     except (ValueError, LookupError, TypeError, RecursionError, InputError):
         name, message = "", ""
-    if name in _WAITING or answer.status in BUSY or _NO_NODE in message:
-        return TryAgain(f"{name or answer.status}: {address}")
+    if name in _WAITING or answer.status in BUSY or any(text in message for text in _NO_NODE):
+        return TryAgain(f"{name or answer.status}: {address}", host=host)
     if answer.status == _UNAUTHORIZED and not name:  # a page of Hadoop's login filter
         return RefusedError(url, f"{address} wants a login, as with Kerberos (401)", _SECURED_HINT)
     if not name:

@@ -1,0 +1,45 @@
+"""The page for people, in Chromium: what it shows after its script has run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from ..material.cdx_server import CdxServer, cdx_server
+from ..serving.browser import dump_dom, find_chromium
+from .conftest import REPLAY, line
+
+if TYPE_CHECKING:
+    from tests.conftest import RunCdxmill
+
+IANA = "http://www.iana.org/"
+
+
+def test_it_shows_the_captures_with_links_to_the_replay(server: CdxServer, tmp_path: Path) -> None:
+    html = dump_dom(find_chromium(), f"{server.site}/?url={quote(IANA, safe='')}", tmp_path)
+    assert "3 captures of 1 URL" in html
+    assert f'<a href="{REPLAY}20140126200624/{IANA}">2014-01-26 20:06:24</a>' in html
+    assert re.search(r'aria-label="2014: 3 captures"', html)
+    assert '<option value="many">many</option>' in html
+    assert f"curl '{server.site}/web/cdx?url={quote(IANA, safe='')}&amp;output=json'" in html
+    assert f'href="{server.site}/web/cdx?url={quote(IANA, safe="")}&amp;output=csv"' in html
+
+
+def test_it_says_what_is_wrong(server: CdxServer, tmp_path: Path) -> None:
+    html = dump_dom(find_chromium(), f"{server.site}/?url=a.com&from=2015&to=2014", tmp_path)
+    assert re.search(r'id="message"[^>]*class="error"[^>]*>[^<]*ends before it begins', html)
+    html = dump_dom(find_chromium(), f"{server.site}/?url=absent.example", tmp_path)
+    assert "Nothing was found." in html
+
+
+def test_markup_in_a_line_is_text(run_cdxmill: RunCdxmill, tmp_path: Path) -> None:
+    url = 'http://many.example/<img src=x onerror=alert(1)>"'
+    (tmp_path / "a.cdxj").write_text(line("example,many)/x", "20200101000000", url=url, mime="<b>"))
+    run_cdxmill("zipnum", "-q", "-s", "1", "-o", tmp_path / "c", tmp_path / "a.cdxj")
+    with cdx_server(tmp_path / "c") as server:
+        html = dump_dom(find_chromium(), f"{server.site}/?url=many.example/x", tmp_path)
+    assert "&lt;img src=x onerror=alert(1)&gt;" in html
+    assert "<img" not in html
+    assert "&lt;b&gt;" in html

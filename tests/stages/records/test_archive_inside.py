@@ -1,0 +1,131 @@
+"""A damaged record whose payload is an archive: no inner record is a capture, and no other record is lost."""
+
+from __future__ import annotations
+
+import io
+import random
+import re
+from collections.abc import Callable
+
+import pytest
+from fastwarc.warc import ArchiveIterator as FastIterator
+from warcio.archiveiterator import ArchiveIterator
+
+from cdxmill.capture import Damage
+from cdxmill.stages.records.read_contents import Content, read_contents
+
+from ...commands.test_recompress import frame, member
+from ...material.memory_files import MemoryFiles
+
+NUMBERS = range(12)
+HTTP = b"HTTP/1.1 200 OK\r\nContent-Type: application/warc\r\n\r\n"
+CLOSING = b"\r\n\r\n"
+
+
+def record(name: str, block: bytes, kind: bytes = b"resource", more: bytes = b"") -> bytes:
+    return (
+        b"WARC/1.0\r\nWARC-Type: %b\r\nWARC-Target-URI: http://%b.com/\r\nWARC-Date: 2020-01-01T00:00:00Z\r\n"
+        b"WARC-Record-ID: <urn:uuid:%b>\r\n%bContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%b\r\n\r\n"
+        % (kind, name.encode(), name.encode(), more, len(block), block)
+    )
+
+
+OTHERS = [record(f"o{number}", b"text %d\r\n\r\n" % number * number) for number in NUMBERS]
+INNER = [record(f"i{number}", b"inner %d\r\n" % number * 9) for number in range(3)]
+ARCHIVE = b"".join(INNER)
+OUTER = {
+    "at once": record("outer", ARCHIVE),
+    "after an HTTP head": record("outer", HTTP + ARCHIVE, b"response"),
+    "one record": record("outer", INNER[0]),
+    "an archive in it": record("outer", INNER[1] + record("middle", ARCHIVE) + INNER[2]),
+}
+
+
+SECOND = INNER[1][:60]
+
+
+def plain(data: bytes) -> bytes:
+    return data
+
+
+UNITS = pytest.mark.parametrize("to_unit", [plain, member, frame], ids=["plain", "gz", "zst"])
+
+
+def changed(length: bytes) -> Callable[[bytes], bytes]:
+    return lambda data: re.sub(rb"Content-Length: \d+", b"Content-Length: " + length, data, count=1)
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "no length": lambda data: data.replace(b"Content-Length", b"X-Length", 1),
+    "invalid length": changed(b"many"),
+    "enormous length": changed(b"9" * 30),
+    "too short": changed(b"7"),
+    "into the first record": changed(b"300"),
+    "too long": changed(b"1700"),
+    "longer than all": changed(b"1000000"),
+    "version": lambda data: data.replace(b"WARC/1.0", b"WARC/7.0", 1),
+    "garbage": lambda data: b"GARBAGE" + data[9:],
+    "no blank line": lambda data: data.replace(CLOSING, b"\r\nX\n", 1),
+    "no closing": lambda data: data[:-4] + b"\rXXX",
+    "no length, and an inner version": lambda data: DAMAGE["no length"](data).replace(
+        SECOND, b"X" + SECOND[1:]
+    ),
+}
+
+
+def read(data: bytes) -> tuple[list[bytes], list[str]]:
+    """The records of an archive, and the reasons of its damage."""
+    records, reasons = [], []
+    for item in read_contents(lambda pos, size: data[pos : pos + size], MemoryFiles()):
+        if isinstance(item, Content) and item.records:
+            records.append(b"".join(item.pieces()))
+        elif isinstance(item, Damage):
+            reasons.append(item.reason)
+    return records, reasons
+
+
+@pytest.mark.parametrize("outer", OUTER)
+def test_the_peers_see_no_inner_record_either(outer: str) -> None:
+    data = b"".join([*OTHERS, OUTER[outer], *OTHERS])
+    ours = [re.search(rb"<urn:uuid:(\w+)>", one)[1].decode() for one in read(data)[0]]  # type: ignore[index]
+    fast = [one.record_id for one in FastIterator(io.BytesIO(data))]
+    slow = [one.rec_headers["WARC-Record-ID"] for one in ArchiveIterator(io.BytesIO(data))]
+    assert [f"<urn:uuid:{name}>" for name in ours] == fast == slow
+    assert "outer" in ours
+
+
+@UNITS
+@pytest.mark.parametrize("place", [0, 6, 12])
+@pytest.mark.parametrize("kind", DAMAGE)
+@pytest.mark.parametrize("outer", OUTER)
+def test_the_damage_costs_the_outer_record_alone(
+    outer: str, kind: str, place: int, to_unit: Callable[[bytes], bytes]
+) -> None:
+    bad = DAMAGE[kind](OUTER[outer])
+    data = to_unit(b"".join([*OTHERS[:place], bad, *OTHERS[place:]]))
+    records, reasons = read(data)
+    assert records == OTHERS
+    assert len(reasons) == 1
+    assert f"; {len(bad)} bytes skipped" in reasons[0]
+    assert "its payload is an archive of " in reasons[0]
+
+
+@UNITS
+@pytest.mark.parametrize("outer", OUTER)
+def test_mutants(outer: str, to_unit: Callable[[bytes], bytes]) -> None:
+    """One to three bytes of the header or of the closing are changed."""
+    chance, whole = random.Random(34), OUTER[outer]
+    header = whole.index(CLOSING) + 4
+    for _ in range(150):
+        bad = bytearray(whole)
+        for _ in range(chance.randint(1, 3)):
+            bad[chance.choice([chance.randrange(header), len(bad) - chance.randint(1, 4)])] = (
+                chance.randrange(256)
+            )
+        place = chance.randrange(len(OTHERS))
+        records, reasons = read(to_unit(b"".join([*OTHERS[:place], bad, *OTHERS[place:]])))
+        left = [one for one in records if one not in OTHERS]
+        assert [one for one in records if one in OTHERS] == OTHERS, bytes(bad)
+        assert left in ([], [bytes(bad)]), bytes(bad)
+        assert left or f"; {len(bad)} bytes skipped" in reasons[0], (reasons, bytes(bad))
+        assert len(reasons) == (not left), (reasons, bytes(bad))
