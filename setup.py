@@ -38,7 +38,7 @@ def share(directory: str, *patterns: str) -> "tuple[str, list[str]]":
 S3 = ["boto3>=1.35.70"]
 SCAN = ["ada-url>=4", "hyperscan>=0.9", "resiliparse>=2.0.1", "selectolax>=1.0.2"]
 LANGUAGES = ["py3langid>=0.3"]
-PARQUET = ["pyarrow>=20"]
+PARQUET = ["publicsuffixlist>=1.0.2.20250101", "pyarrow>=20"]
 JOBS = [
     "mrjob==0.7.4",
     "setuptools>=65",  # mrjob imports distutils

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cdxmill.api.clusters import build, publish, sample, verify, zipnum
     from cdxmill.api.collections import add, compact, merge, remove
     from cdxmill.api.contents import cat, count, recompress, reindex, scan, train_dictionary, verify_archives
+    from cdxmill.api.exports import export
     from cdxmill.api.prefix_indexes import PrefixIndex, build_prefix_index
     from cdxmill.api.results import (
         CapturedRecord,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         CopyResult,
         CountResult,
         DictionaryResult,
+        ExportResult,
         IndexResult,
         PrefixIndexResult,
         RecompressResult,
@@ -56,6 +58,7 @@ for _home, _names in {
     "api.clusters": ("build", "publish", "sample", "verify", "zipnum"),
     "api.collections": ("add", "compact", "merge", "remove"),
     "api.contents": ("cat", "count", "recompress", "reindex", "scan", "train_dictionary", "verify_archives"),
+    "api.exports": ("export",),
     "api.prefix_indexes": ("PrefixIndex", "build_prefix_index"),
     "api.results": (
         "CapturedRecord",
@@ -65,6 +68,7 @@ for _home, _names in {
         "CopyResult",
         "CountResult",
         "DictionaryResult",
+        "ExportResult",
         "IndexResult",
         "PrefixIndexResult",
         "RecompressResult",
@@ -102,6 +106,7 @@ __all__ = [
     "CopyResult",
     "CountResult",
     "DictionaryResult",
+    "ExportResult",
     "Failure",
     "FullRecord",
     "IndexResult",
@@ -127,6 +132,7 @@ __all__ = [
     "compact",
     "copy",
     "count",
+    "export",
     "get",
     "index",
     "lookup",

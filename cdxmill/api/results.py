@@ -101,6 +101,15 @@ class CopyResult:
 
 
 @dataclass(frozen=True)
+class ExportResult:
+    """What `export` wrote. `missing` is the number of values that a table cannot have, by column."""
+
+    captures: int
+    missing: dict[str, int]
+    failures: list[Failure]
+
+
+@dataclass(frozen=True)
 class CapturedRecord:
     """One record of an archive.
 
@@ -230,6 +239,7 @@ _Result = TypeVar(
     "_Result",
     ClusterResult,
     CopyResult,
+    ExportResult,
     PrefixIndexResult,
     RecompressResult,
     ReindexResult,

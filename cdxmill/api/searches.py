@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import field
-from typing import Literal
+from typing import Any, Literal
 
 from cdxmill.api.archives import capture_fields
 from cdxmill.api.calls import method_takes, takes
@@ -47,6 +47,12 @@ class UrlCall(Question):
     """The parameters of a question about one URL."""
 
     url: str = field(kw_only=False)
+
+
+class TableCall(Question):
+    """The parameters of a question whose answer is a table."""
+
+    url: str = field(default="*", kw_only=False)
 
 
 class LookupCall(Question):
@@ -203,6 +209,36 @@ class Cluster:
         store = self._store()
         found = fetch_capture(find_capture(self._path, asked.url, asked.timestamp, self._search), store)
         return _captured(found, capture_with_payload(self._path, found, store, self._search), asked.decode)
+
+    @method_takes(TableCall)
+    def to_arrow(self, asked: TableCall) -> Any:
+        """Return a pyarrow.RecordBatchReader of the captures of `url`, by default all.
+
+        The columns are those of `export`. A batch has up to 65,536 captures, so memory is bounded. Values that a table cannot
+        have are None, and the column cdx_line has the line.
+        """
+        return self._table(asked)
+
+    @method_takes(TableCall)
+    def to_pandas(self, asked: TableCall) -> Any:
+        """Return the table of `to_arrow` as a pandas DataFrame, which is held in memory."""
+        return self._table(asked).read_pandas()
+
+    @method_takes(TableCall)
+    def to_polars(self, asked: TableCall) -> Any:
+        """Return the table of `to_arrow` as a polars DataFrame, which is held in memory."""
+        import polars  # only this needs it
+
+        return polars.from_arrow(self._table(asked).read_all())
+
+    def _table(self, asked: TableCall) -> Any:
+        from cdxmill.commands.exporting.arrow import BATCH, BATCH_BYTES, ArrowTable  # slow to import
+        from cdxmill.commands.exporting.lines import in_batches
+
+        table = ArrowTable()
+        query = PreparedQuery(query_of(asked))
+        lists = self._answer(query, query.keys(asked.url))
+        return table.reader(in_batches(lists, BATCH, BATCH_BYTES))
 
     def _store(self) -> ArchiveStore:
         """The archives, which threads do not share."""

@@ -36,6 +36,7 @@ COMMANDS = {
     "lookup": "lookup",
     "get": "records",
     "copy": "records",
+    "export": "exports",
     "crawls": "lookup",
     "cat": "records",
     "count": "contents",

@@ -165,6 +165,10 @@ class ClusterReader:
         """The number of lines of a full block, None without a valid cluster.json."""
         return None if self._manifest is None else self._manifest.numlines
 
+    def total_lines(self) -> int | None:
+        """The number of lines in cluster.json, None without a valid one."""
+        return None if self._manifest is None else self._manifest.lines
+
     def has_full_blocks(self) -> bool:
         """Whether all blocks are full but the last one of each shard: changes leave shorter and longer ones."""
         return self._manifest is None or not self._manifest.change

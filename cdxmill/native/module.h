@@ -23,6 +23,7 @@ CDX_ENTRY(cdx_frame_within);   /* formats/archives/framing.py */
 CDX_ENTRY(cdx_count);          /* counting/count_records.py */
 CDX_ENTRY(cdx_odd_line);       /* lines/cdx_text.py */
 CDX_ENTRY(cdx_lines_in_order); /* lines/sorted_input.py */
+CDX_ENTRY(cdx_capture_columns); /* lines/capture_columns.py */
 CDX_ENTRY(cdx_capture_items);  /* tasks/tree_items.py */
 CDX_ENTRY(cdx_pointer_rows);   /* tasks/tree_items.py */
 CDX_ENTRY(cdx_outline_block);  /* prefix_tree/search_tree.py */

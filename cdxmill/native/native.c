@@ -17,6 +17,7 @@ static PyMethodDef METHODS[] = {
     METHOD("count", cdx_count, "count(tally, what, content): see count_records.py"),
     METHOD("odd_line", cdx_odd_line, "odd_line(text, start, end, fields): see cdx_text.py"),
     METHOD("lines_in_order", cdx_lines_in_order, "lines_in_order(text, start, end): see sorted_input.py"),
+    METHOD("capture_columns", cdx_capture_columns, "capture_columns(lines, other): see capture_columns.py"),
     METHOD("capture_items", cdx_capture_items, "capture_items(lines, start, archives, keys, tails): see tree_items.py"),
     METHOD("pointer_rows", cdx_pointer_rows, "pointer_rows(text, sizes, keys, tails): see tree_items.py"),
     METHOD("outline_block", cdx_outline_block, "outline_block(data, pointer_size, apart): see search_tree.py"),

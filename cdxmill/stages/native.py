@@ -37,6 +37,7 @@ odd_line = _native.odd_line if _IS_USABLE else None
 lines_in_order = _native.lines_in_order if _IS_USABLE else None
 head = _native.head if _IS_USABLE else None
 frame_within = _native.frame_within if _IS_USABLE else None
+capture_columns = _native.capture_columns if _IS_USABLE else None
 capture_items = _native.capture_items if _IS_USABLE else None
 outline_block = _native.outline_block if _IS_USABLE else None
 pointer_rows = _native.pointer_rows if _IS_USABLE else None

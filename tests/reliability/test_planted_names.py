@@ -60,11 +60,13 @@ CALLS = {
     "copy": "copy -o w/o --archives . c *.com",
     "copy, related": "copy --related --originals -o w/o --archives . c *.com",
     "copy, with failures": "copy -o w/o --archives mine c *.com",
+    "export": "export c --to parquet -o w/o",
+    "export, lines": "export c --to csv -o w/o.csv",
     "train-dictionary": "train-dictionary --size 8 --level 1 -o w/d 0.warc.gz",
     "prefix-index": "prefix-index build -o w/t 0.cdxj",
     "serve": "serve --config-only w/p --archives . c",
 }
-NO_PROCESSES = {"cat", "serve", "split-points", "prefix-index"}
+NO_PROCESSES = {"cat", "export", "serve", "split-points", "prefix-index"}
 READ_ONLY = {"lookup", "get", "crawls", "verify", "cdx-server"}
 
 

@@ -70,6 +70,7 @@ USUAL: dict[str, tuple[Any, ...]] = {
     "count": (TALLY, "tags", b""),
     "odd_line": (*RANGE, 0),
     "lines_in_order": RANGE,
+    "capture_columns": ([], str),
     "capture_items": ([], 0, {}, [], []),
     "pointer_rows": (b"a\t1", b"\1", [], []),
     "outline_block": (b"a\0\1", 1, 32),
@@ -136,7 +137,7 @@ def test_no_other_number_of_arguments_is_taken_and_no_keyword(name: str) -> None
     ("name", "place"), [(name, place) for name in USUAL for place in range(len(USUAL[name]))]
 )
 def test_no_argument_of_another_kind_is_taken(name: str, place: int) -> None:
-    if (name, place) == ("capture_items", 2):  # any mapping
+    if (name, place) in (("capture_items", 2), ("capture_columns", 1)):  # any mapping, any function
         return
     for wrong in (1.5, object(), None):
         arguments = usual(name)
@@ -162,6 +163,12 @@ WRONG: list[tuple[str, tuple[Any, ...], type[Exception]]] = [
     ("read", (({}, "x", len), b"", 0, 0), TypeError),
     ("frame_within", (b"ab", 3, 1), ValueError),
     ("count", (None, "tags", b""), TypeError),
+    ("capture_columns", (["a"], str), TypeError),
+    ("capture_columns", ([b"a"], str), TypeError),
+    ("capture_columns", ([b"a"], lambda line: ()), TypeError),
+    ("capture_columns", ([b"a"], lambda line: (1,) * 23), TypeError),
+    ("capture_columns", ([b"a"], lambda line: (b"",) * 23), TypeError),
+    ("capture_columns", ([b"a"], lambda line: (None,) * 22 + (2**64,)), OverflowError),
     ("odd_line", (b"a\n", 2, 1, 0), ValueError),
     ("odd_line", (b"a\n", 0, 3, 0), ValueError),
     ("lines_in_order", (b"a\n", 2, 1), ValueError),

@@ -1,0 +1,36 @@
+"""The command that takes captures out of a cluster."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from cdxmill.cli.command import standard_output
+from cdxmill.options.exports import Exporting
+
+if TYPE_CHECKING:
+    from cdxmill.running.failures import Failures
+
+
+def export(arguments: Exporting, failures: Failures) -> str:
+    """Write the captures of a cluster as a table or as lines.
+
+    The captures of CLUSTER that match QUERY are written, or all of them. parquet is a directory with the columns of Common
+    Crawl's columnar index, for DuckDB, pandas and polars. csv is for spreadsheets: cells that could be formulas are made
+    safe. cdxj are the lines of the index.
+
+    A value that a Parquet table cannot have, such as text that is not UTF-8, is NULL. The column cdx_line has the line
+    then. A block that is corrupt is reported and skipped. OUTPUT gets its name when it is complete.
+
+    Examples:
+        cdxmill export crawl --to parquet -o table
+        cdxmill export crawl '*.iana.org' --to csv -o iana.csv --fl url,status
+    """
+    from cdxmill.commands.exporting.export import export as export_all
+
+    output = os.fspath(arguments.output)
+    if output == "-":
+        with standard_output():
+            export_all(arguments, failures)
+        return ""
+    return f"{output}: {export_all(arguments, failures)}"

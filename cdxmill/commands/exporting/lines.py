@@ -1,0 +1,140 @@
+"""The lines that are exported: those of a query, block by block. A corrupt block is reported, and the others are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from cdxmill.cluster.reader import ClusterReader, damage_as_input_error
+from cdxmill.errors import CorruptError, InputError, OutageError, StoppedError
+from cdxmill.formats.clusters.zipnum import BlockRef
+from cdxmill.messages import count
+from cdxmill.options.queries import CaptureFilters, Query
+from cdxmill.running.failures import Failures
+from cdxmill.search.lookup import is_one_cluster, open_searched
+from cdxmill.search.query import OpenCluster, PreparedQuery, check_fields, stored_near
+from cdxmill.stages.zipnum.block_text import BlockText
+from cdxmill.stages.zipnum.find_lines import joined, wanted_blocks
+from cdxmill.stages.zipnum.secondary_index import DamagedCluster
+
+ALL = "*"
+
+
+class ExportedLines:
+    """The lines of a query in a cluster, a CDX file, a crawl by name, or several of them. `count` is the number so far."""
+
+    def __init__(self, cluster: str, query: str | None, asked: CaptureFilters, failures: Failures) -> None:
+        self.cluster, self.failures, self.count = cluster, failures, 0
+        self.url = ALL if query is None else query
+        names = CaptureFilters.__dataclass_fields__
+        self.query = Query(**{name: getattr(asked, name) for name in names})
+        self._prepared = PreparedQuery(self.query, self._skip)
+        self._keys = self._prepared.keys(self.url)
+        self._expected: int | None = None
+        self._is_whole = self.url == ALL and not (asked.from_ts or asked.to or asked.filter)
+        self._skipped = False
+
+    def lists(self) -> Iterator[list[bytes]]:
+        """The lines, in lists. Raises UsageError, InputError, and StoppedError if a machine is at fault."""
+        with _outage_as_stop():
+            for lines in self._one() if is_one_cluster(self.cluster) else self._several():
+                self.count += len(lines)
+                yield lines
+
+    def check(self) -> None:
+        """Raise CorruptError unless these are all lines of the cluster, if all were asked for."""
+        expected = self._expected
+        if expected is not None and not self._skipped and expected != self.count:
+            reason = f"has {count(self.count, 'line')}, but its cluster.json has {expected}"
+            raise CorruptError(self.cluster, reason, DamagedCluster.hint)
+
+    def _skip(self, error: InputError) -> None:
+        self._skipped = True
+        self.failures.add(error.path, None, error.reason, "the line is skipped")
+
+    def _one(self) -> Iterator[list[bytes]]:
+        with open_searched(self.cluster, None, self._keys) as opened, damage_as_input_error(self.cluster):
+            low, high, _ = self._prepared.narrowed(self._keys)
+            reader = opened.reader
+            if self._prepared.unknown:
+                check_fields(self._prepared.unknown, stored_near(reader, low, high), reader.cluster)
+            if self._is_whole and isinstance(reader, ClusterReader):
+                self._expected = reader.total_lines()
+            yield from self._prepared.choose(self._sound_lists(opened, low, high), reader.cluster)
+
+    def _sound_lists(self, opened: OpenCluster, low: bytes, high: bytes) -> Iterator[list[bytes]]:
+        """The lines of all blocks that can be read."""
+        blocks = wanted_blocks(opened.reader.index, low, high)
+        for run in joined(blocks) if opened.join else ([block] for block in blocks):
+            texts = self._texts(opened, run, low)
+            for block, text in zip(run, texts, strict=False):
+                try:
+                    lines, _ = text.between(low, high)
+                except (DamagedCluster, CorruptError) as error:
+                    self._report(block, error)
+                    continue
+                if lines:
+                    yield lines
+
+    def _texts(self, opened: OpenCluster, run: list[BlockRef], low: bytes) -> Iterator[BlockText]:
+        """The texts of neighboring blocks; none if their bytes cannot be read."""
+        try:
+            if opened.join:
+                yield from opened.blocks.read_all(run, low)
+            else:
+                yield opened.blocks.text_of(run[0], low)
+        except OutageError:
+            raise
+        except (DamagedCluster, InputError) as error:
+            for block in run:
+                self._report(block, error)
+
+    def _report(self, block: BlockRef, error: DamagedCluster | InputError) -> None:
+        """Report a block whose lines are missing."""
+        self._skipped = True
+        reason = error.reason if isinstance(error, InputError) else str(error)
+        where = f"{self.cluster}/{block.shard.decode(errors='replace')}"
+        self.failures.add(
+            where, block.offset, f"{reason}; the lines of this block are missing", DamagedCluster.hint
+        )
+
+    def _several(self) -> Iterator[list[bytes]]:
+        from cdxmill.search.several import lookup_named  # slow to import
+
+        for answer in lookup_named(self.cluster, [self.url], self.query, self._skip):
+            if answer.error is not None:
+                raise answer.error
+            yield from answer.lists
+
+
+@contextmanager
+def _outage_as_stop() -> Iterator[None]:
+    """A machine at fault stops an export: what cannot be read now may be whole."""
+    try:
+        yield
+    except OutageError as error:
+        raise StoppedError(str(error)) from None
+
+
+def in_batches(lists: Iterable[list[bytes]], most: int, most_bytes: int) -> Iterator[list[bytes]]:
+    """The lines of lists in batches of `most` lines, fewer if they have more than `most_bytes`.
+
+    >>> list(in_batches([[b"a", b"b"], [b"c"]], 2, 100)), list(in_batches([[b"a", b"b"]], 9, 1))
+    ([[b'a', b'b'], [b'c']], [[b'a'], [b'b']])
+    """
+    batch: list[bytes] = []
+    size = 0
+    for lines in lists:
+        added = sum(map(len, lines))
+        if size + added <= most_bytes and len(batch) + len(lines) < most:
+            batch += lines
+            size += added
+            continue
+        for line in lines:
+            if batch and (len(batch) >= most or size + len(line) > most_bytes):
+                yield batch
+                batch, size = [], 0
+            batch.append(line)
+            size += len(line)
+    if batch:
+        yield batch

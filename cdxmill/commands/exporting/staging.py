@@ -1,0 +1,136 @@
+"""A directory that gets its name only when it is complete, and replaces one that an earlier export wrote.
+
+It is written beside its place, under a temporary name. `_export.json` in it lists its files.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cdxmill.errors import UsageError
+from cdxmill.storage.local import create_directory, stopping, sync_directory, temporary_name
+from cdxmill.storage.location import Location, locate
+
+LIST = "_export.json"
+"""Programs that read a directory of Parquet files skip names with an underscore."""
+
+
+class StagedDirectory(NamedTuple):
+    """A directory that is being written."""
+
+    path: Path
+
+    def finish(self, about: dict[str, Any]) -> None:
+        """Write the list of its files, with what else is known `about` them, and sync it."""
+        files = {name: (self.path / name).stat().st_size for name in _files_in(self.path)}
+        target = self.path / LIST
+        with stopping(target), target.open("x") as file:
+            json.dump({**about, "files": files}, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+@contextmanager
+def staged_directory(output: str, replace: bool) -> Iterator[StagedDirectory]:
+    """A new directory, which gets its name at the end of the `with`.
+
+    Raises UsageError if there is something that may not be replaced, StoppedError if it cannot be written.
+    """
+    place = locate(output)
+    if place.is_remote:
+        raise UsageError(f"{output}: a table can only be written to a local directory")
+    path = Path(place.absolute())
+    check_free(path, replace)
+    with stopping(path):
+        create_directory(path.parent)
+        _remove_left(path)
+        own = path.with_name(temporary_name(path.name))
+        own.mkdir()
+        handle = os.open(own, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with suppress(OSError):  # some file systems have no locks
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield StagedDirectory(own)
+        check_free(path, replace)
+        _switch(own, path)
+    finally:
+        os.close(handle)
+        if own.exists():
+            Location(str(own)).remove_tree()
+
+
+def check_free(path: Path, replace: bool) -> None:
+    """Raise UsageError unless a directory can be written there: nothing exists, or an export that may be replaced."""
+    if not os.path.lexists(path):
+        return
+    if path.is_symlink() or not path.is_dir():
+        raise UsageError(f"{path}: is not a directory; choose another output directory")
+    if not any(path.iterdir()):
+        return
+    if not replace:
+        raise UsageError(
+            f"{path}: already exists; use --replace to replace it, or choose another output directory"
+        )
+    foreign = sorted({*_files_in(path), *_links_in(path)} - _listed(path))
+    if foreign:
+        raise UsageError(
+            f"{path}: has files that no export wrote ({foreign[0]}); choose another output directory"
+        )
+
+
+def _listed(path: Path) -> set[str]:
+    """The files that an earlier export wrote, by its list."""
+    try:
+        return {LIST, *json.loads((path / LIST).read_bytes())["files"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+
+
+def _files_in(path: Path) -> list[str]:
+    return sorted(str(found.relative_to(path)) for found in path.rglob("*") if found.is_file())
+
+
+def _links_in(path: Path) -> list[str]:
+    return [
+        str(found.relative_to(path))
+        for found in path.rglob("*")
+        if found.is_symlink() or not (found.is_file() or found.is_dir())
+    ]
+
+
+def _switch(own: Path, path: Path) -> None:
+    """Give the directory its name. What it replaces is deleted after that."""
+    new, old = Location(str(own)), Location(str(path))
+    if path.exists() and any(path.iterdir()):
+        if not new.exchange(old):
+            beside = Location(str(path.with_name(temporary_name(path.name))))
+            old.move(beside)
+            new.move(old)
+            beside.remove_tree()
+    else:
+        new.move(old)
+    with stopping(path):
+        sync_directory(path.parent)
+
+
+def _remove_left(path: Path) -> None:
+    """Delete what killed runs have left: such a directory that no run holds."""
+    left = re.compile(rf"\.{re.escape(path.name)}\.\d+-[0-9a-f]{{8}}\.tmp")
+    for found in [found for found in path.parent.iterdir() if left.fullmatch(found.name)]:
+        if found.is_symlink() or not found.is_dir():
+            continue
+        handle = os.open(found, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            Location(str(found)).remove_tree()
+        except OSError:  # another run writes it, or there are no locks
+            continue
+        finally:
+            os.close(handle)

@@ -1,0 +1,162 @@
+"""A URL and a host -> the parts that Common Crawl's columnar index has for them, as its Java converter finds them.
+
+The differences: a path keeps its `/./` and `/../`, which Java's URL class takes out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+from urllib.parse import unquote_plus
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.S)
+_HIERARCHY = re.compile(r"//([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.S)
+_AUTHORITY = re.compile(r"(\[[^]]*\]|[^:]*)(?::(.*))?", re.S)
+_PORT = re.compile(r"\d{1,5}", re.ASCII)
+_SLASHES = re.compile("/*")
+_WEB = ("http", "https")
+_DECIMAL = re.compile(r"(?:(?:25[0-5]|(?:2[0-4]|1?[0-9])?[0-9])\.){0,3}[0-9]+", re.ASCII)
+_IPV6 = re.compile(r"\[[0-9a-fA-F:]+\]", re.ASCII)
+
+
+class UrlParts(NamedTuple):
+    """The parts of a URL; None for what it does not have. The host is in lower case."""
+
+    host: str | None = None
+    protocol: str | None = None
+    path: str | None = None
+    query: str | None = None
+    port: int | None = None
+
+
+def split_url(url: str) -> UrlParts:
+    """The parts of a URL; all None if it has no scheme.
+
+    >>> split_url("https://WWW.example.com:8080/a?b#c")
+    UrlParts(host='www.example.com', protocol='https', path='/a', query='b', port=8080)
+    >>> split_url("dns:example.com").host, split_url("http:/example.com").host, split_url("urn:x:y").host
+    ('example.com', 'example.com', None)
+    """
+    found = _URL.fullmatch(url)
+    if found is None:
+        return UrlParts()
+    protocol, rest = found[1].lower(), found[2]
+    if protocol in _WEB and (not rest.startswith("//") or rest.startswith("///")):
+        rest = "//" + _SLASHES.sub("", rest, count=1)
+    parts = _HIERARCHY.fullmatch(rest)
+    if parts is None:
+        return UrlParts(rest.lower() if protocol in ("dns", "whois") else None, protocol)
+    host, port = _split_authority(parts[1])
+    if protocol == "whois":
+        host = parts[2].lstrip("/") or host
+    return UrlParts(host or None, protocol, parts[2], parts[3], port)
+
+
+def _split_authority(text: str) -> tuple[str, int | None]:
+    if text.count("@") > 1:
+        return "", None
+    found = _AUTHORITY.fullmatch(text.rpartition("@")[2])
+    if found is None:
+        return "", None
+    port = found[2] or ""
+    return found[1].lower(), int(port) if _PORT.fullmatch(port) else None
+
+
+class HostParts(NamedTuple):
+    """A host as the table has it: its name, the last five of its parts, its suffixes and domains, its name reversed."""
+
+    name: str | None = None
+    tld: str | None = None
+    second: str | None = None
+    third: str | None = None
+    fourth: str | None = None
+    fifth: str | None = None
+    registry_suffix: str | None = None
+    registered_domain: str | None = None
+    private_suffix: str | None = None
+    private_domain: str | None = None
+    reversed: str | None = None
+
+
+Suffix = Callable[[str], str | None]
+"""The public suffix of a host; None if it has none."""
+
+
+def split_host(host: str, registry: Suffix, private: Suffix) -> HostParts:
+    """The parts of the host of a URL, with its suffix at a registry and the longer one of a private domain. An IP address has only a name.
+
+    >>> split_host("www.example.com.", lambda host: "com", lambda host: "com")[:4]
+    ('www.example.com', 'com', 'example', 'www')
+    >>> split_host("1.2.3", lambda host: "com", lambda host: "com")[:2]
+    ('1.2.0.3', None)
+    """
+    if _DECIMAL.fullmatch(host):
+        return HostParts(_ip_address(host))
+    if _IPV6.fullmatch(host):
+        return HostParts(host)
+    name = _ascii_name(host)
+    if name is None:
+        return HostParts()
+    name = name.removesuffix(".")
+    parts = name.rstrip(".").split(".")[::-1]
+    last = [*parts[:5], *[None] * 5][:5]
+    own = private(name)
+    public = registry(name) if own is not None and "." in own else own
+    domains = public, _domain_below(public, name), own, _domain_below(own, name)
+    return HostParts._make((name, *last, *domains, ".".join(parts)))
+
+
+def _domain_below(suffix: str | None, name: str) -> str | None:
+    """The domain one level below a suffix of a host; None if the host is the suffix itself."""
+    if suffix is None or not name.endswith(f".{suffix}"):
+        return None
+    return name[name.rfind(".", 0, -len(suffix) - 1) + 1 :]
+
+
+def _ip_address(text: str) -> str:
+    """The four numbers of an address, the last of which may stand for several; other text stays as it is."""
+    *first, last = map(int, text.split("."))
+    room = 4 - len(first)
+    if last >= 256**room:
+        return text
+    return ".".join(map(str, (*first, *last.to_bytes(room, "big"))))
+
+
+def _ascii_name(host: str) -> str | None:
+    """The name of a host in ASCII; None if it has none."""
+    if "%" in host:
+        host = unquote_plus(host)
+    if host.isascii():
+        return host
+    try:
+        return host.encode("idna").decode()
+    except UnicodeError:
+        return None
+
+
+_CRAWL = re.compile(
+    r"(?:common-crawl/)?crawl-data/([^/]+)/segments/([^/]+)/(crawldiagnostics|robotstxt|warc|wat|wet)/"
+)
+_NEWS = re.compile(r"(?:common-crawl/)?crawl-data/CC-NEWS/(\d+)/(\d+)/CC-NEWS-(.+)\.warc\.gz", re.ASCII)
+
+
+class CrawlParts(NamedTuple):
+    """The crawl, segment and subset in the file name of an archive of Common Crawl."""
+
+    crawl: str | None = None
+    segment: str | None = None
+    subset: str | None = None
+
+
+def split_filename(filename: str) -> CrawlParts:
+    """The parts of a file name; all None if it is not of Common Crawl.
+
+    >>> split_filename("crawl-data/CC-MAIN-2024-22/segments/17.1/warc/a.warc.gz")
+    CrawlParts(crawl='CC-MAIN-2024-22', segment='17.1', subset='warc')
+    """
+    if found := _CRAWL.match(filename):
+        return CrawlParts(*found.groups())
+    if found := _NEWS.match(filename):
+        return CrawlParts(f"CC-NEWS-{found[1]}-{found[2]}", found[3], "news-warc")
+    return CrawlParts()

@@ -1,0 +1,49 @@
+"""Options of `export`."""
+
+from collections.abc import Iterable
+
+from cdxmill.options.option import REPLACE, AnyPath, Needs, Quiet, argument, option
+from cdxmill.options.queries import CaptureFilters
+
+FORMATS = ("parquet", "csv", "cdxj")
+
+
+class Exporting(Quiet, CaptureFilters):
+    """The arguments of `export`."""
+
+    cluster: AnyPath = argument(
+        "CLUSTER",
+        "ZipNum cluster: directory, URL (http, https, s3, hdfs) or .idx file. Also a CDX or CDXJ file, or a crawl by"
+        " name, such as CC-MAIN-2024-22. Several are separated by commas.",
+        kw_only=False,
+    )
+    query: str | None = argument(
+        "QUERY", "URL as in lookup: URL, URL* or *.HOST. Default: all captures.", default=None, kw_only=False
+    )
+    format: str = option("--to FORMAT", "parquet, csv or cdxj.", choices=FORMATS)
+    output: AnyPath = option(
+        "--output -o OUTPUT",
+        "parquet: a directory. csv, cdxj: a file, s3 or hdfs URL, compressed if it ends in .gz; - writes to stdout.",
+    )
+    fields: str | Iterable[str] | None = option(
+        "--fl --fields NAMES",
+        "csv: fields to write, comma-separated, such as url,timestamp,status.",
+        Needs("format=csv"),
+        default=None,
+    )
+    to: str | None = option("--until TIME", "Last timestamp. 2014 includes all of that year.", default=None)
+    partition: bool = option(
+        "--partition",
+        "parquet: write to a directory OUTPUT/crawl=CRAWL/subset=SUBSET for each crawl and subset in the file names of"
+        " Common Crawl. Default: crawl and subset are columns.",
+        Needs("format=parquet"),
+        default=False,
+    )
+    file_lines: int = option(
+        "--file-lines N",
+        "parquet: most rows of a file.",
+        Needs("format=parquet"),
+        default=5_000_000,
+        min=1000,
+    )
+    replace: bool = REPLACE

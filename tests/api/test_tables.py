@@ -1,0 +1,38 @@
+"""`cdxmill.export`, and the tables of a `Cluster`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import cdxmill
+from tests.material.cdx_files import cdxj, write_plain
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    lines = [
+        cdxj(f"com,host{number})/", rest=f'{{"url": "http://host{number}.com/"}}') for number in range(5)
+    ]
+    write_plain(tmp_path / "a.cdxj", lines)
+    cdxmill.zipnum(tmp_path / "a.cdxj", output=tmp_path / "c", shards=1, processes=1)
+    return tmp_path / "c"
+
+
+def test_a_cluster_is_a_table(cluster: Path) -> None:
+    domains = [f"host{number}.com" for number in range(5)]
+    with cdxmill.Cluster(cluster) as opened:
+        batches = list(opened.to_arrow())
+        assert [batch.num_rows for batch in batches] == [5]
+        assert batches[0].column("url_host_registered_domain").to_pylist() == domains
+        assert opened.to_arrow("http://host1.com/").read_all().num_rows == 1
+        assert list(opened.to_pandas("*.com")["url_host_registered_domain"]) == domains
+        assert opened.to_polars(limit=2)["url_host_registered_domain"].to_list() == domains[:2]
+
+
+def test_export_returns_what_it_wrote(cluster: Path, tmp_path: Path) -> None:
+    done = cdxmill.export(cluster, format="parquet", output=tmp_path / "t")
+    assert (done.captures, done.missing, done.failures) == (5, {}, [])
+    with pytest.raises(cdxmill.UsageError, match="already exists"):
+        cdxmill.export(cluster, format="parquet", output=tmp_path / "t")
