@@ -39,6 +39,7 @@ S3 = ["boto3>=1.35.70"]
 SCAN = ["ada-url>=4", "hyperscan>=0.9", "resiliparse>=2.0.1", "selectolax>=1.0.2"]
 LANGUAGES = ["py3langid>=0.3"]
 PARQUET = ["pyarrow>=20"]
+REPORT = ["datasketches>=5.2", "publicsuffixlist>=1.0.2"]
 JOBS = [
     "mrjob==0.7.4",
     "setuptools>=65",  # mrjob imports distutils
@@ -53,6 +54,7 @@ TEST = [
     *SCAN,
     *LANGUAGES,
     *PARQUET,
+    *REPORT,
     *SERVE,
     *S3,
     *JOBS,
@@ -157,6 +159,7 @@ setup(
         "scan": SCAN,
         "languages": LANGUAGES,
         "parquet": PARQUET,
+        "report": REPORT,
         "jobs": JOBS,
         "spark": SPARK,
         "serve": SERVE,

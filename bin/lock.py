@@ -19,9 +19,22 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = ("s3", "scan", "languages", "parquet", "jobs", "spark", "serve", "audit", "docs", "test", "bench")
+EXTRAS = (
+    "s3",
+    "scan",
+    "languages",
+    "parquet",
+    "report",
+    "jobs",
+    "spark",
+    "serve",
+    "audit",
+    "docs",
+    "test",
+    "bench",
+)
 _BASE = "cdxmill"
-_FOR_USERS = ("s3", "scan", "languages", "parquet", "jobs")
+_FOR_USERS = ("s3", "scan", "languages", "parquet", "report", "jobs")
 """The extras whose libraries have lower bounds. The others have one version."""
 _ALL_PYTHONS = ("--universal", "--python-version", "3.11.5", "-c", "constraints.txt")
 """The oldest Python for which all packages have a release."""

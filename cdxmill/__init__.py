@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cdxmill.api.collections import add, compact, merge, remove
     from cdxmill.api.contents import cat, count, recompress, reindex, scan, train_dictionary, verify_archives
     from cdxmill.api.prefix_indexes import PrefixIndex, build_prefix_index
+    from cdxmill.api.reports import report
     from cdxmill.api.results import (
         CapturedRecord,
         CatResult,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         PrefixIndexResult,
         RecompressResult,
         ReindexResult,
+        ReportResult,
         SampleResult,
         ScanResult,
         VerifyArchivesResult,
@@ -69,11 +71,13 @@ for _home, _names in {
         "PrefixIndexResult",
         "RecompressResult",
         "ReindexResult",
+        "ReportResult",
         "SampleResult",
         "ScanResult",
         "VerifyArchivesResult",
         "VerifyResult",
     ),
+    "api.reports": ("report",),
     "api.searches": ("Cluster", "copy", "get", "lookup", "lookup_many"),
     "api.urlkey": ("urlkey",),
     "errors": (
@@ -112,6 +116,7 @@ __all__ = [
     "RecompressResult",
     "RefusedError",
     "ReindexResult",
+    "ReportResult",
     "SampleResult",
     "ScanResult",
     "Step",
@@ -137,6 +142,7 @@ __all__ = [
     "records",
     "reindex",
     "remove",
+    "report",
     "sample",
     "scan",
     "train_dictionary",

@@ -62,6 +62,7 @@ CALLS = {
     "copy, with failures": "copy -o w/o --archives mine c *.com",
     "train-dictionary": "train-dictionary --size 8 --level 1 -o w/d 0.warc.gz",
     "prefix-index": "prefix-index build -o w/t 0.cdxj",
+    "report": "report --html w/r.html --json w/r.json c",
     "serve": "serve --config-only w/p --archives . c",
 }
 NO_PROCESSES = {"cat", "serve", "split-points", "prefix-index"}
