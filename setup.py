@@ -38,7 +38,9 @@ def share(directory: str, *patterns: str) -> "tuple[str, list[str]]":
 S3 = ["boto3>=1.35.70"]
 SCAN = ["ada-url>=4", "hyperscan>=0.9", "resiliparse>=2.0.1", "selectolax>=1.0.2"]
 LANGUAGES = ["py3langid>=0.3"]
-PARQUET = ["publicsuffixlist>=1.0.2.20250101", "pyarrow>=20"]
+SUFFIXES = "publicsuffixlist>=1.0.2.20250101"
+PARQUET = [SUFFIXES, "pyarrow>=20"]
+REPORT = ["datasketches>=5.2", SUFFIXES]
 JOBS = [
     "mrjob==0.7.4",
     "setuptools>=65",  # mrjob imports distutils
@@ -54,6 +56,7 @@ TEST = [
     *SCAN,
     *LANGUAGES,
     *PARQUET,
+    *REPORT,
     *SERVE,
     *SERVER,
     "cdx_toolkit==0.9.39",
@@ -161,6 +164,7 @@ setup(
         "scan": SCAN,
         "languages": LANGUAGES,
         "parquet": PARQUET,
+        "report": REPORT,
         "jobs": JOBS,
         "spark": SPARK,
         "serve": SERVE,

@@ -24,6 +24,7 @@ EXTRAS = (
     "scan",
     "languages",
     "parquet",
+    "report",
     "jobs",
     "spark",
     "serve",
@@ -34,7 +35,7 @@ EXTRAS = (
     "bench",
 )
 _BASE = "cdxmill"
-_FOR_USERS = ("s3", "scan", "languages", "parquet", "jobs", "server")
+_FOR_USERS = ("s3", "scan", "languages", "parquet", "report", "jobs", "server")
 """The extras whose libraries have lower bounds. The others have one version."""
 _ALL_PYTHONS = ("--universal", "--python-version", "3.11.5", "-c", "constraints.txt")
 """The oldest Python for which all packages have a release."""

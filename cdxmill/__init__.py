@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cdxmill.api.contents import cat, count, recompress, reindex, scan, train_dictionary, verify_archives
     from cdxmill.api.exports import export
     from cdxmill.api.prefix_indexes import PrefixIndex, build_prefix_index
+    from cdxmill.api.reports import report
     from cdxmill.api.results import (
         CapturedRecord,
         CatResult,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         PrefixIndexResult,
         RecompressResult,
         ReindexResult,
+        ReportResult,
         SampleResult,
         ScanResult,
         VerifyArchivesResult,
@@ -73,11 +75,13 @@ for _home, _names in {
         "PrefixIndexResult",
         "RecompressResult",
         "ReindexResult",
+        "ReportResult",
         "SampleResult",
         "ScanResult",
         "VerifyArchivesResult",
         "VerifyResult",
     ),
+    "api.reports": ("report",),
     "api.searches": ("Cluster", "copy", "get", "lookup", "lookup_many"),
     "api.urlkey": ("urlkey",),
     "errors": (
@@ -117,6 +121,7 @@ __all__ = [
     "RecompressResult",
     "RefusedError",
     "ReindexResult",
+    "ReportResult",
     "SampleResult",
     "ScanResult",
     "Step",
@@ -143,6 +148,7 @@ __all__ = [
     "records",
     "reindex",
     "remove",
+    "report",
     "sample",
     "scan",
     "train_dictionary",

@@ -41,7 +41,7 @@ STAGES = (
     ("inflate",),
     ("records", "lines"),
     ("captures", "zipnum", "prefix_tree", "pages"),
-    ("scan", "counting"),
+    ("scan", "counting", "report"),
 )
 """The same for the folders and modules of stages/."""
 LOADER = "cdxmill.stages.native"

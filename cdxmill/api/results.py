@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from cdxmill.running.failures import Failure, Failures
 
@@ -223,6 +223,14 @@ class DictionaryResult:
     gzip: int
     compressed: int
     without: int
+    failures: list[Failure]
+
+
+@dataclass(frozen=True)
+class ReportResult:
+    """What `report` found: the `report`, as its JSON has it."""
+
+    report: dict[str, Any]
     failures: list[Failure]
 
 

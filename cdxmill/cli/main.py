@@ -45,6 +45,7 @@ COMMANDS = {
     "recompress": "archives",
     "reindex": "archives",
     "train-dictionary": "contents",
+    "report": "reports",
     "prefix-index": "prefix_index",
     "split-points": "clusters",
 }

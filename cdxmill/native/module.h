@@ -10,7 +10,7 @@ typedef struct {
     PyObject *common_line, *crawl_notes; /* classes of cdxmill.capture */
     PyObject *no_line, *not_common;      /* its Outcomes */
     PyObject *stopped_error;             /* of cdxmill.errors */
-    PyTypeObject *merger_type, *tally_type;
+    PyTypeObject *merger_type, *tally_type, *sums_type;
 } cdx_state;
 
 /* An entry point: it takes an array of arguments. The stub _native.pyi has their types, the modules named there say
@@ -34,5 +34,6 @@ CDX_ENTRY(cdx_plain_links);    /* pages/web_urls.py */
 
 extern PyType_Spec cdx_merger_spec; /* lines/merge_lines.py */
 extern PyType_Spec cdx_tally_spec;  /* counting/tally.py */
+extern PyType_Spec cdx_sums_spec;   /* report/capture_sums.py */
 
 #endif

@@ -67,7 +67,8 @@ static int fill_module(PyObject *module)
     cdx_state *state = PyModule_GetState(module);
     cdx_sort_elements();
     int failed = take_classes(state) < 0 || add_type(module, &cdx_merger_spec, &state->merger_type) < 0 ||
-                 add_type(module, &cdx_tally_spec, &state->tally_type) < 0 || add_sources(module) < 0;
+                 add_type(module, &cdx_tally_spec, &state->tally_type) < 0 ||
+                 add_type(module, &cdx_sums_spec, &state->sums_type) < 0 || add_sources(module) < 0;
     return failed ? -1 : 0;
 }
 
@@ -81,6 +82,7 @@ static int visit_module(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->stopped_error);
     Py_VISIT(state->merger_type);
     Py_VISIT(state->tally_type);
+    Py_VISIT(state->sums_type);
     return 0;
 }
 
@@ -94,6 +96,7 @@ static int clear_module(PyObject *module)
     Py_CLEAR(state->stopped_error);
     Py_CLEAR(state->merger_type);
     Py_CLEAR(state->tally_type);
+    Py_CLEAR(state->sums_type);
     return 0;
 }
 

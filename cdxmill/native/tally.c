@@ -45,8 +45,10 @@ static uint64_t mix(uint64_t hash)
 #endif
 }
 
-static uint64_t hash_of(const cdx_byte *item, size_t length, uint64_t seed)
+uint64_t cdx_hash_of(cdx_text text, uint64_t seed)
 {
+    const cdx_byte *item = text.at;
+    size_t length = cdx_size(text);
     uint64_t hash = seed ^ length;
     for (; length >= 8; item += 8, length -= 8)
         hash = mix(hash ^ load(item, 8));
@@ -108,7 +110,7 @@ static int add_to(Entry *entry, uint64_t count)
 int cdx_tally_count(cdx_tally *tally, cdx_text item, uint64_t count)
 {
     size_t length = cdx_size(item);
-    uint64_t hash = hash_of(item.at, length, tally->seed);
+    uint64_t hash = cdx_hash_of(item, tally->seed);
     size_t slot = hash & tally->mask;
     for (uint32_t found; (found = tally->slots[slot]); slot = (slot + 1) & tally->mask) {
         Entry *entry = &tally->entries[found - 1];

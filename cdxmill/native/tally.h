@@ -16,6 +16,8 @@ typedef struct {
     uint64_t seed;
 } cdx_tally;
 
+uint64_t cdx_hash_of(cdx_text text, uint64_t seed);
+
 /* Count an item of at most CDX_MAX_ITEM bytes; -1 on errors. */
 int cdx_tally_count(cdx_tally *tally, cdx_text item, uint64_t count);
 

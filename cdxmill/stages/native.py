@@ -33,6 +33,7 @@ read = _native.read if _IS_USABLE else None
 count = _native.count if _IS_USABLE else None
 Merger = _native.Merger if _IS_USABLE else None
 Tally = _native.Tally if _IS_USABLE else None
+CaptureSums = _native.CaptureSums if _IS_USABLE else None
 odd_line = _native.odd_line if _IS_USABLE else None
 lines_in_order = _native.lines_in_order if _IS_USABLE else None
 head = _native.head if _IS_USABLE else None

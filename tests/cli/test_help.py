@@ -23,6 +23,7 @@ PATHS = {
     "DIR",
     "LOCATION",
     "OUTPUT",
+    "OTHER",
     "INPUT...",
     "CDX...",
     "CDX",

@@ -64,6 +64,7 @@ CALLS = {
     "export, lines": "export c --to csv -o w/o.csv",
     "train-dictionary": "train-dictionary --size 8 --level 1 -o w/d 0.warc.gz",
     "prefix-index": "prefix-index build -o w/t 0.cdxj",
+    "report": "report --html w/r.html --json w/r.json c",
     "serve": "serve --config-only w/p --archives . c",
 }
 NO_PROCESSES = {"cat", "export", "serve", "split-points", "prefix-index"}

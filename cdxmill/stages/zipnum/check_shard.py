@@ -95,6 +95,26 @@ def check_shard(
 
 def read_blocks(read_at: ReadAt, lengths: Mapping[int, int]) -> Iterator[CheckedBlock | Fault]:
     """The blocks of a shard in order, and a Fault for each corrupt one. After it, the next offset in `lengths` is tried."""
+    for found in read_texts(read_at, lengths):
+        if isinstance(found, Fault):
+            yield found
+            continue
+        number, offset, length, text, sections = found
+        yield CheckedBlock(number, offset, length, text.split(b"\n")[:-1], sections)
+
+
+class ShardBlock(NamedTuple):
+    """A block as in CheckedBlock, with its whole text, which ends with a line end."""
+
+    number: int
+    offset: int
+    length: int
+    text: bytes
+    sections: Sequence[int]
+
+
+def read_texts(read_at: ReadAt, lengths: Mapping[int, int]) -> Iterator[ShardBlock | Fault]:
+    """The texts of the blocks of a shard, and faults, as `read_blocks` finds them."""
     window = Window(read_at)
     starts = sorted(lengths)
     pos = number = 0
@@ -111,11 +131,10 @@ def read_blocks(read_at: ReadAt, lengths: Mapping[int, int]) -> Iterator[Checked
                 return
             pos, number = starts[following], following
             continue
-        lines = content.split(b"\n")
-        if lines.pop():
+        if content and not content.endswith(b"\n"):
             yield Fault(pos, f"block {number}: its last line has no line end")
-        elif lines:
-            yield CheckedBlock(number, pos, end - pos, lines, sections)
+        elif content:
+            yield ShardBlock(number, pos, end - pos, content, sections)
         elif pos or window.get(end, 1):  # a shard without lines is one empty member
             yield Fault(pos, f"block {number}: has no lines")
         pos = end

@@ -1,0 +1,139 @@
+#define PY_SSIZE_T_CLEAN
+#include "groups.h"
+
+#include "tally.h"
+
+#define FIRST_SLOTS 1024u /* a power of two */
+
+static void place(cdx_groups *groups, size_t number)
+{
+    size_t slot = groups->groups[number].hash & groups->mask;
+    while (groups->slots[slot])
+        slot = (slot + 1) & groups->mask;
+    groups->slots[slot] = (uint32_t)number + 1;
+}
+
+static int resize(cdx_groups *groups, size_t size)
+{
+    uint32_t *slots = PyMem_Calloc(size, sizeof *slots);
+    if (!slots)
+        return PyErr_NoMemory(), -1;
+    PyMem_Free(groups->slots);
+    groups->slots = slots, groups->mask = size - 1;
+    for (size_t i = 0; i < groups->used; i++)
+        place(groups, i);
+    return 0;
+}
+
+int cdx_groups_start(cdx_groups *groups)
+{
+    return resize(groups, FIRST_SLOTS);
+}
+
+void cdx_groups_free(cdx_groups *groups)
+{
+    PyMem_Free(groups->slots);
+    PyMem_Free(groups->groups);
+    PyMem_Free(groups->names);
+}
+
+static int make_room(cdx_groups *groups)
+{
+    if (groups->name_size + 1 + CDX_LONGEST_NAME > groups->name_room) {
+        size_t room = 2 * groups->name_room + 4096;
+        cdx_byte *names = PyMem_Realloc(groups->names, room);
+        if (!names)
+            return PyErr_NoMemory(), -1;
+        groups->names = names, groups->name_room = room;
+    }
+    if (groups->used == groups->room) {
+        size_t room = 2 * groups->room + FIRST_SLOTS / 2;
+        cdx_group *made = PyMem_Realloc(groups->groups, room * sizeof *made);
+        if (!made)
+            return PyErr_NoMemory(), -1;
+        groups->groups = made, groups->room = room;
+    }
+    if (groups->used > UINT32_MAX - 2) {
+        PyErr_SetString(PyExc_OverflowError, "too many groups");
+        return -1;
+    }
+    return 2 * (groups->used + 1) > groups->mask ? resize(groups, 2 * (groups->mask + 1)) : 0;
+}
+
+static cdx_group *new_group(cdx_groups *groups, uint64_t hash, cdx_byte kind, cdx_text name)
+{
+    if (make_room(groups) < 0)
+        return NULL;
+    cdx_byte *at = groups->names + groups->name_size;
+    at[0] = kind;
+    memcpy(at + 1, name.at, cdx_size(name));
+    cdx_group *made = &groups->groups[groups->used++];
+    *made = (cdx_group){hash, 0, 0, 0, 0, groups->name_size, (uint32_t)cdx_size(name) + 1};
+    groups->name_size += made->length;
+    place(groups, groups->used - 1);
+    return made;
+}
+
+static cdx_group *find_group(cdx_groups *groups, uint64_t hash, cdx_byte kind, cdx_text name)
+{
+    size_t length = cdx_size(name) + 1, slot = hash & groups->mask;
+    for (uint32_t found; (found = groups->slots[slot]); slot = (slot + 1) & groups->mask) {
+        cdx_group *group = &groups->groups[found - 1];
+        const cdx_byte *at = groups->names + group->at;
+        if (group->hash == hash && group->length == length && at[0] == kind && !memcmp(at + 1, name.at, length - 1))
+            return group;
+    }
+    return new_group(groups, hash, kind, name);
+}
+
+int cdx_groups_add(cdx_groups *groups, cdx_byte kind, cdx_text name, uint64_t url, uint64_t bytes)
+{
+    if (cdx_size(name) > CDX_LONGEST_NAME)
+        name.end = name.at + CDX_LONGEST_NAME;
+    cdx_group *group = find_group(groups, cdx_hash_of(name, (uint64_t)(uintptr_t)groups ^ kind), kind, name);
+    if (!group)
+        return -1;
+    group->captures++;
+    group->bytes += bytes;
+    group->urls += group->last != url;
+    group->last = url;
+    return 0;
+}
+
+/* Empty all groups, and keep only those in which the URL was counted, so that it is not counted twice. */
+static int keep_last(cdx_groups *groups, uint64_t url)
+{
+    size_t kept = 0, size = 0;
+    for (size_t i = 0; i < groups->used; i++) {
+        cdx_group one = groups->groups[i];
+        if (one.last != url)
+            continue;
+        memmove(groups->names + size, groups->names + one.at, one.length);
+        groups->groups[kept++] = (cdx_group){one.hash, 0, 0, 0, url, size, one.length};
+        size += one.length;
+    }
+    groups->used = kept, groups->name_size = size;
+    size_t slots = FIRST_SLOTS;
+    while (2 * (kept + 1) > slots)
+        slots *= 2;
+    return resize(groups, slots);
+}
+
+PyObject *cdx_groups_take(cdx_groups *groups, uint64_t url)
+{
+    PyObject *rows = PyList_New(0);
+    for (size_t i = 0; rows && i < groups->used; i++) {
+        const cdx_group *one = &groups->groups[i];
+        if (!one->captures)
+            continue;
+        PyObject *row = Py_BuildValue("y#KKK", groups->names + one->at, (Py_ssize_t)one->length,
+                                      (unsigned long long)one->captures, (unsigned long long)one->urls,
+                                      (unsigned long long)one->bytes);
+        if (!row || PyList_Append(rows, row) < 0)
+            Py_CLEAR(rows);
+        Py_XDECREF(row);
+    }
+    if (rows && keep_last(groups, url) < 0)
+        Py_CLEAR(rows);
+    return rows;
+}

@@ -1,0 +1,1 @@
+"""Adds up the lines of an index for a report."""

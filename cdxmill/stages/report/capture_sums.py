@@ -1,0 +1,228 @@
+"""What the lines of an index add up to: totals, groups such as all captures of a host, and samples of digests and URLs.
+
+Compiled code takes usual lines. It leaves a line that has anything unusual to Python, which reads all of its JSON. `DictSums` does
+all of it in Python, and is compared with the compiled type by the tests.
+
+Groups count the captures, URLs and bytes of one name: h host (reversed, as in a key), m MIME type, s status, l language, a archive,
+y year, t month, x month and MIME type. The URLs of a group are exact if the lines are sorted.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from cdxmill.formats.lines.capture_fields import REVISIT, stored_fields, text_to_bytes
+from cdxmill.stages import native
+from cdxmill.stages.lines.line_lists import is_capture_line
+
+if TYPE_CHECKING:
+    from cdxmill.stages import _native
+
+LONGEST_NAME = 200
+"""Bytes of the longest name of a group. Longer ones are cut, and counted by what is left."""
+NONE = b"-"
+"""The name of a value that is missing."""
+_FIELDS = ("mime", "status", "digest", "length", "filename", "languages")
+_MOST_DIGITS = 18
+
+Group: TypeAlias = tuple[bytes, int, int, int]
+"""The kind and name, the captures, the URLs, the bytes."""
+CaptureSums: TypeAlias = "DictSums | _native.CaptureSums"
+
+
+class Totals(NamedTuple):
+    """What all lines add up to. `first` and `last` are timestamps of 14 digits, b"" if no line has one.
+
+    `undated` lines have no month, `unsized` lines no length. `key` is that of the last line.
+    """
+
+    captures: int = 0
+    urls: int = 0
+    size: int = 0
+    undated: int = 0
+    unsized: int = 0
+    revisits: int = 0
+    revisit_bytes: int = 0
+    is_sorted: int = 1
+    first: bytes = b""
+    last: bytes = b""
+    key: bytes = b""
+
+
+def new_sums(with_urls: bool) -> CaptureSums:
+    """Empty sums. Only `with_urls` have they a sample of URLs: sorted lines need none."""
+    return DictSums(with_urls) if native.CaptureSums is None else native.CaptureSums(with_urls)
+
+
+def take_text(sums: CaptureSums, text: bytes, floor: int, large: list[bytes]) -> list[bytes]:
+    """Add all lines of a text, and return those that cannot be read. Lines of more than `floor` bytes are added to `large`."""
+    invalid: list[bytes] = []
+    start = 0
+    while (start := sums.take(text, start, floor, large)) < len(text):
+        end = text.find(b"\n", start)
+        end = len(text) if end < 0 else end
+        line = text[start:end]
+        if is_capture_line(line) and not _add_line(sums, line, floor, large):
+            invalid.append(line)
+        start = min(end + 1, len(text))
+    return invalid
+
+
+def _add_line(sums: CaptureSums, line: bytes, floor: int, large: list[bytes]) -> bool:
+    """Add a line with all that Python knows of JSON; whether it could be read."""
+    try:
+        key, timestamp, fields = read_line(line)
+    except (ValueError, RecursionError):
+        return False
+    sums.add(key, timestamp, fields)
+    if _size_of(fields[3]) > floor:
+        large.append(line)
+    return True
+
+
+def read_line(line: bytes) -> tuple[bytes, bytes, tuple[bytes, ...]]:
+    """The key, the timestamp, and the values of a report. Raises ValueError if the line is neither CDX nor CDXJ."""
+    found = stored_fields(line)
+    key, timestamp, _ = line.split(b" ", 2)
+    if not key:
+        raise ValueError("the line has no key")
+    values = [found.get(name) for name in _FIELDS]
+    return key, timestamp, tuple(b"" if value is None else text_to_bytes(str(value)) for value in values)
+
+
+def _size_of(length: bytes) -> int:
+    """The number in a field, -1 if it is none."""
+    return int(length) if length.isdigit() and len(length) <= _MOST_DIGITS else -1
+
+
+def host_of(key: bytes) -> bytes:
+    """The host in a key, reversed as it is there; b"" if the key has none.
+
+    >>> host_of(b"com,example:8080)/x"), host_of(b"com,example,)/"), host_of(b"urn:x)"), host_of(b"dns:example.com")
+    (b'com,example', b'com,example', b'', b'')
+    """
+    before, closed, _ = key.partition(b")")
+    host, colon, port = before.partition(b":")
+    if not closed or b"/" in before or (colon and port and not port.isdigit()):
+        return b""
+    return host.rstrip(b",")
+
+
+def name_text(name: bytes, most: int = LONGEST_NAME) -> str:
+    r"""A name as text: bytes that are not UTF-8 are written as \\xNN.
+
+    >>> name_text(b"a\xff")
+    'a\\\\xff'
+    """
+    return name[:most].decode("utf-8", "backslashreplace")
+
+
+class DictSums:
+    """The sums without compiled code."""
+
+    def __init__(self, with_urls: bool, /) -> None:
+        self._groups: dict[bytes, list[int]] = {}
+        self._samples: dict[str, dict[bytes, tuple[int, int, int]]] = {"digests": {}, "urls": {}}
+        self._with_urls = with_urls
+        self._totals = Totals()
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def take(self, text: bytes, start: int, floor: int, large: list[bytes], /) -> int:
+        """Where the first line starts that was not added: all are left to `add`."""
+        return start
+
+    def add(self, key: bytes, timestamp: bytes, fields: tuple[bytes, ...], /) -> None:
+        """Add the values of `read_line`."""
+        mime, status, digest, length, filename, languages = fields
+        mime, size = mime or NONE, _size_of(length)
+        self._count(key, max(size, 0), is_sized=size >= 0)
+        month = timestamp[4:6] if len(timestamp) > 5 and timestamp.isdigit() else b""
+        is_dated = b"01" <= month <= b"12"
+        self._date(timestamp, is_dated)
+        groups = {
+            b"h": host_of(key),
+            b"m": mime,
+            b"s": status,
+            b"l": languages.partition(b",")[0],
+            b"a": filename,
+        }
+        groups |= {b"t": timestamp[:6] if is_dated else NONE, b"y": timestamp[:4] if is_dated else NONE}
+        if is_dated:
+            groups[b"x"] = timestamp[:6] + mime[:LONGEST_NAME]
+        for kind, name in groups.items():
+            self._group(kind + (name or NONE)[:LONGEST_NAME], max(size, 0))
+        if mime == REVISIT.encode():
+            totals = self._totals
+            self._totals = totals._replace(
+                revisits=totals.revisits + 1, revisit_bytes=totals.revisit_bytes + max(size, 0)
+            )
+        elif digest not in (b"", NONE):
+            self._sample("digests", digest, max(size, 0))
+        if self._with_urls:
+            self._sample("urls", key, max(size, 0))
+
+    def _count(self, key: bytes, size: int, *, is_sized: bool) -> None:
+        totals = self._totals
+        is_new = not totals.captures or key != totals.key
+        self._totals = totals._replace(
+            captures=totals.captures + 1,
+            urls=totals.urls + is_new,
+            size=totals.size + size,
+            unsized=totals.unsized + (not is_sized),
+            is_sorted=int(bool(totals.is_sorted) and (not totals.captures or totals.key <= key)),
+            key=key,
+        )
+
+    def _date(self, timestamp: bytes, is_dated: bool) -> None:
+        totals = self._totals
+        if not is_dated:
+            self._totals = totals._replace(undated=totals.undated + 1)
+        elif len(timestamp) == 14:
+            first = min(totals.first or timestamp, timestamp)
+            self._totals = totals._replace(first=first, last=max(totals.last, timestamp))
+
+    def _group(self, name: bytes, size: int) -> None:
+        group = self._groups.setdefault(name, [0, 0, 0, 0])
+        group[0] += 1
+        group[1] += group[3] != self._totals.urls
+        group[2] += size
+        group[3] = self._totals.urls
+
+    def _sample(self, which: str, value: bytes, size: int) -> None:
+        sample, name = self._samples[which], blake2b(value, digest_size=8).digest()
+        count, total, largest = sample.get(name, (0, 0, 0))
+        sample[name] = count + 1, total + size, max(largest, size)
+
+    def groups(self) -> list[Group]:
+        """All groups, which are empty then. Those of the last URL stay known, so that it is not counted twice."""
+        rows = [(name, group[0], group[1], group[2]) for name, group in self._groups.items() if group[0]]
+        urls = self._totals.urls
+        self._groups = {name: [0, 0, 0, urls] for name, group in self._groups.items() if group[3] == urls}
+        return rows
+
+    def totals(self) -> Totals:
+        """Return the totals."""
+        return self._totals
+
+    def pack(self, which: str, /) -> bytes:
+        """Return a sample for `absorb`."""
+        rows = self._samples[which].items()
+        return b"".join(name + b"".join(number.to_bytes(8) for number in one) for name, one in rows)
+
+    def absorb(self, which: str, packed: bytes, /) -> None:
+        """Add the sample of other sums."""
+        sample = self._samples[which]
+        for start in range(0, len(packed), 32):
+            name, *numbers = (packed[at : at + 8] for at in range(start, start + 32, 8))
+            count, total, largest = map(int.from_bytes, numbers)
+            own = sample.get(name, (0, 0, 0))
+            sample[name] = own[0] + count, own[1] + total, max(own[2], largest)
+
+    def sampled(self, which: str, /) -> tuple[int, int, int, int]:
+        """The level (of 2**level values, one is in the sample), the values, and how often and with what bytes they came again."""
+        found = self._samples[which].values()
+        repeated = sum(count - 1 for count, _, _ in found)
+        return 0, len(found), repeated, sum(total - largest for _, total, largest in found)

@@ -1,0 +1,136 @@
+"""The compiled sums of a report are those of Python, whatever the lines are."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cdxmill.stages import native
+from cdxmill.stages.report.capture_sums import DictSums, Totals, new_sums, take_text
+from cdxmill.stages.report.public_suffixes import PublicSuffixes
+from cdxmill.stages.report.tables import HLL_ERROR, Table
+
+KEYS = (
+    "com,a)/",
+    "com,a:8080)/x",
+    "com,a,)/",
+    "org,b,c)/?x=1",
+    "urn:x",
+    "dns:a.com",
+    "http://(com,a,)/",
+    "9.8.7.6)/",
+    "x" * 300 + ")/",
+    "",
+)
+TIMES = ("20200102030405", "202013", "2020", "20201", "-", "", "19990131000000", "999912")
+VALUES = (
+    '"text/html"', '"warc/revisit"', '"-"', '""', "12", "007", "1.5", "-3", "null", "true", '"a\\"b"', '"\\u00e9"', '"\\ud800"',
+    '"é"', '"a\\qb"', '"\t"', '"123456789012345678"', '"1234567890123456789"', '"eng,fra"', "[1]", '{"a": 1}', '"' + "y" * 250 + '"',
+)  # fmt: skip
+NAMES = (
+    "url",
+    "mime",
+    "m",
+    "status",
+    "statuscode",
+    "digest",
+    "d",
+    "length",
+    "l",
+    "filename",
+    "languages",
+    "x",
+    "urlkey",
+    "a\\\\b",
+)
+
+members = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(VALUES)), max_size=8)
+objects = st.builds(
+    lambda found, comma, end: "{" + comma.join(f'"{name}": {value}' for name, value in found) + end,
+    members, st.sampled_from((", ", ",", " , ", ",,")), st.sampled_from(("}", "}", "}", " }", "", "}}", "} \r")),
+)  # fmt: skip
+columns = st.lists(
+    st.sampled_from(("a", "200", "-", "", "warc/revisit", "77", "é")), min_size=1, max_size=14
+).map(" ".join)
+lines = st.builds(
+    lambda key, time, rest: f"{key} {time} {rest}".encode(),
+    st.sampled_from(KEYS),
+    st.sampled_from(TIMES),
+    objects | columns,
+)
+texts = st.lists(
+    lines | st.sampled_from((b"", b" CDX N b a", b"com,a)/", b"com,a)/ 2020", b'com,a)/ 2020 {"mime": "\xff"}', b"\xff)/ 2020 a a a a")),
+    max_size=12,
+).map(b"\n".join)  # fmt: skip
+
+
+@pytest.mark.skipif(native.CaptureSums is None, reason="not compiled")
+@settings(max_examples=400, deadline=None)
+@given(st.lists(texts, min_size=1, max_size=3), st.sampled_from((0, 12, 200)))
+def test_the_compiled_sums_are_those_of_python(given_texts: list[bytes], floor: int) -> None:
+    compiled, plain = new_sums(True), DictSums(True)
+    for text in given_texts:
+        large: tuple[list[bytes], list[bytes]] = [], []
+        assert take_text(compiled, text, floor, large[0]) == take_text(plain, text, floor, large[1])
+        assert large[0] == large[1]
+        assert sorted(compiled.groups()) == sorted(plain.groups())
+    assert Totals(*compiled.totals()) == plain.totals()
+    for which in ("digests", "urls"):
+        assert compiled.sampled(which) == plain.sampled(which)
+
+
+def test_sums_of_two_processes_are_joined() -> None:
+    text = b"".join(
+        b'com,a)/%d 2020 {"digest": "%d", "length": "10"}\n' % (number, number % 40) for number in range(100)
+    )
+    for kind in (DictSums, new_sums):
+        both = kind(True)
+        for half in (text[: len(text) // 2], text[len(text) // 2 :]):  # a line that is cut is left out
+            own = kind(True)
+            take_text(own, b"\n".join(line for line in half.split(b"\n") if line.count(b'"') == 8), 0, [])
+            both.absorb("digests", own.pack("digests"))
+        level, values, repeated, saved = both.sampled("digests")
+        assert (level, values) == (0, 40)
+        assert saved == repeated * 10
+
+
+@pytest.mark.skipif(native.CaptureSums is None, reason="the sample of Python has no bound")
+def test_many_digests_are_sampled() -> None:
+    sums, number = new_sums(False), 1_500_000
+    for start in range(0, number, 100_000):
+        take_text(
+            sums, b"".join(b"a)/ 2020 a b c d%d 1\n" % one for one in range(start, start + 100_000)), 9, []
+        )
+    level, values, _, _ = sums.sampled("digests")
+    assert level == 2
+    assert values < 1 << 19
+    assert abs((values << level) / number - 1) < 5 * values**-0.5
+
+
+def test_many_names_are_sketched() -> None:
+    table, other = Table(1000), Table(1000)
+    for number in range(20_000):
+        (table if number % 2 else other).add(b"host%d\xff" % number, 1, 1, 10)
+    table.add(b"large", 5000, 1, 7)
+    other.add(b"large", 5000, 1, 7)
+    table.absorb(other.pack())
+    assert not table.is_exact
+    assert abs(table.distinct() / 20_001 - 1) < 5 * HLL_ERROR
+    (name, captures, urls, size), *_ = table.top(1)
+    assert (name, urls, size) == (b"large", None, 14)
+    assert abs(captures - 10_000) <= table.captures_error()
+
+
+def test_registered_domains_are_those_of_the_library() -> None:
+    from publicsuffixlist import PSLFILE, PublicSuffixList
+
+    with open(PSLFILE, encoding="utf-8") as file:  # noqa: PTH123 - a text of the library
+        rules = file.read().splitlines()
+    library, own = PublicSuffixList(), PublicSuffixes(rules)
+    ascii_rules = [
+        rule.lstrip("!*.") for rule in rules if rule and rule.isascii() and not rule.startswith("//")
+    ]
+    for host in [f"{more}{rule}" for rule in ascii_rules[::7] for more in ("", "a.", "a.b.")]:
+        found = own.registered(",".join(host.split(".")[::-1]).encode())
+        assert (found and ".".join(found.decode().split(",")[::-1])) == library.privatesuffix(host), host
