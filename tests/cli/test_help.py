@@ -38,6 +38,7 @@ TEXTS = {
     "FORMAT",
     "ORDER",
     "LAYOUT",
+    "MODE",
     "SHELL",
     "WHAT",
     "ADDRESS",

@@ -14,6 +14,7 @@ from cdxmill.commands.collections import add_lines
 from cdxmill.errors import InputError
 
 from ..conftest import RunCdxmill
+from ..material.cdx_server import cdx_server
 from ..storage.range_server import serving
 
 
@@ -63,6 +64,16 @@ def test_lookup_gives_the_answer_of_one_cluster(cluster: Path, run_cdxmill: RunC
     urls = "\n".join(["example.org/001", "example.com/003", "example.com/000"])
     Path("urls").write_text(urls)
     assert len(printed(run_cdxmill, "lookup", cluster, "-i", "urls")) == 4
+
+
+def test_export_report_and_the_cdx_server_read_them(cluster: Path, run_cdxmill: RunCdxmill) -> None:
+    assert printed(run_cdxmill, "export", cluster, "--to", "cdxj", "-q", "-o", "-") == ALL
+    run_cdxmill("report", "-q", "--json", "r.json", cluster)
+    totals = json.loads(Path("r.json").read_bytes())["totals"]
+    assert totals["captures"] == len(ALL) + 1  # docs/report.md: a line of two overlays counts twice
+    with cdx_server(f"web={cluster}") as server:
+        assert server.ask("/web/cdx", url="*").text.splitlines() == ALL
+        assert server.ask("/web/cdx", url="example.com/100").text.splitlines() == [OLD[100], NEW[5]]
 
 
 def test_pages_have_all_lines_once(cluster: Path, run_cdxmill: RunCdxmill) -> None:

@@ -12,7 +12,8 @@ from cdxmill.messages import count
 from cdxmill.options.queries import CaptureFilters, Query
 from cdxmill.running.failures import Failures
 from cdxmill.search.lookup import is_one_cluster, open_searched
-from cdxmill.search.query import OpenCluster, PreparedQuery, check_fields, stored_near
+from cdxmill.search.opened import OpenCluster
+from cdxmill.search.query import PreparedQuery, check_fields, stored_near
 from cdxmill.stages.zipnum.block_text import BlockText
 from cdxmill.stages.zipnum.find_lines import joined, wanted_blocks
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
@@ -57,7 +58,10 @@ class ExportedLines:
             low, high, _ = self._prepared.narrowed(self._keys)
             reader = opened.reader
             if self._prepared.unknown:
-                check_fields(self._prepared.unknown, stored_near(reader, low, high), reader.cluster)
+                check_fields(self._prepared.unknown, stored_near(opened, low, high), reader.cluster)
+            if reader.overlays:  # lines are merged: a corrupt block ends the export
+                yield from self._prepared.answer(opened, self._keys)
+                return
             if self._is_whole and isinstance(reader, ClusterReader):
                 self._expected = reader.total_lines()
             yield from self._prepared.choose(self._sound_lists(opened, low, high), reader.cluster)

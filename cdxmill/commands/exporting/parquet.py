@@ -37,7 +37,7 @@ _DISTINCT = (
     "fetch_redirect",
     "cdx_line",
 )
-"""Columns with so many values that a dictionary saves nothing."""
+"""Columns whose values are too many for a dictionary: it saves nothing there."""
 _SORTED = dict.fromkeys(("url_surtkey", "url", "url_path"), "DELTA_BYTE_ARRAY")
 """Columns whose values start as those before them: 5 % fewer bytes."""
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cdxmill.checks.claims import ClusterFiles, read_claims, shard_tasks
+from cdxmill.checks.claims import ClusterFiles, overlay_tasks, read_claims, shard_tasks
 from cdxmill.commands.reporting.parts import PartSums, ReportPart, public_suffixes, read_part
 from cdxmill.commands.reporting.sums import Sums
 from cdxmill.errors import InputError, StoppedError, UsageError
@@ -116,7 +116,9 @@ def _add_cluster(inputs: Inputs, files: ClusterFiles, failures: Failures, with_u
             failures.report(one)
 
     claims = read_claims(files, take)
-    shards = shard_tasks(files, claims)
+    overlays = overlay_tasks(files, claims)
+    shards = [*shard_tasks(files, claims), *overlays]
+    with_urls = with_urls or bool(overlays)  # they have URLs of the shards
     inputs.parts.extend(ReportPart(str(shard.place), shard, with_urls) for shard in shards)
     inputs.places.extend(shard.place for shard in shards)
     beside = [files.path(name) for name in (files.index or INDEX,)]
@@ -134,7 +136,7 @@ def _earlier_failures(directory: Location) -> list[Failure]:
             continue
         rows = map(parse_row, place.read_bytes().splitlines())
         found += [
-            Failure(row[0], int(row[1]) if row[1].isdecimal() else None, *row[2:])
+            Failure(row[0], int(row[1]) if row[1].isdecimal() else None, row[2], row[3])
             for row in rows
             if len(row) == 4
         ]
