@@ -116,10 +116,7 @@ def _of_publish(bench: CrashBench) -> list[Scenario]:
     publish = [*call, str(bench.base / "cluster"), str(bench.out / "web/indexes")]
     old = _copied(bench, "old-cluster", "web/indexes")
     same = [*call, *_ONE, str(bench.out / "c"), str(bench.out / "c")]
-    clusters = [str(bench.base / name) for name in ("cluster", "old-cluster")]
-    merge = ["merge", "-q", *_ONE, "-s", "2", "--location", ".", "-o", str(bench.out / "c"), *clusters]
     return [
-        Scenario("merge", merge),
         Scenario("publish", publish + _ONE),
         Scenario("publish-2", publish + _TWO),
         Scenario("publish-over", publish + _ONE + _REPLACE, old),
@@ -167,10 +164,14 @@ def _of_one_file(bench: CrashBench) -> list[Scenario]:
     options = ["-q", *_ONE, "--size", "8", "--level", "1"]
     train = ["train-dictionary", *options, "-o", str(out / "d"), str(base / "moved")]
     table = ["cat", str(base / "in/example.warc.gz"), "--table", str(out / "table.tsv")]
+    lines = ["export", "-q", "--to", "cdxj", "-o", str(out / "all.cdxj"), str(base / "cluster")]
+    report = ["report", "-q", *_ONE, "--json", str(out / "report.json"), str(base / "cluster")]
     page = ["serve", "--config-only", str(out / "pywb"), "--archives", str(base / "in"), str(base / "real")]
     return [
         Scenario("prefix-index", tree, reruns=[tree + _REPLACE]),
         Scenario("train-dictionary", train, reruns=[train + _REPLACE]),
+        Scenario("export", lines, reruns=[lines + _REPLACE]),
+        Scenario("report", report, reruns=[report + _REPLACE], has_stdout=True),
         Scenario("cat", table, has_stdout=True),
         Scenario("serve", page),
     ]

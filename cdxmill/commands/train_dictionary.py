@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.archives.zstd_dictionary import (
     MIN_SIZE,
     TooFewSamples,
@@ -82,7 +82,8 @@ def _share(size: int, whole: int) -> str:
 def train_dictionary(archives: Sequence[Input], options: Training, failures: Failures) -> Trained:
     """Train a dictionary and write it to the path or URL `options.output`, with its statistics beside it, in a .json file.
 
-    Failures are reported. Raises UsageError if an output exists or is an input, or if the records are too few.
+    Failures are reported. Raises UsageError if an output exists or is an input, or if the records are too few, StoppedError
+    if an archive may be whole and cannot be read: the sample would be another one.
     """
     output = os.fspath(options.output)
     place, statistics = output_file(output, replace=options.replace), locate(f"{output}.json")
@@ -112,6 +113,8 @@ def train_dictionary(archives: Sequence[Input], options: Training, failures: Fai
         promise_of(held_out, sample.totals, frame := len(dictionary_frame(dictionary))),
         frame,
     )
+    if failures.outages:
+        raise StoppedError(f"{place}: not written, because an archive could not be read; run it again")
     with writing(place, replace=options.replace) as file:  # it gets its name after the statistics
         file.write(dictionary)
         found = _statistics(archives, sample, trained, total, options)

@@ -40,8 +40,10 @@ NAMES = (
     "add-2",
     "remove",
     "compact",
-    "merge",
     "copy-2",
+    "export",
+    "add-overlay",
+    "remove-overlay",
 )
 
 
