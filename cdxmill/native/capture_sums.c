@@ -237,10 +237,14 @@ static PyObject *new_sums(PyTypeObject *type, PyObject *args, PyObject *keywords
     PyObject *with_urls;
     if (!cdx_has_no_keywords(usage, keywords) || cdx_take_items(usage, "O", args, &with_urls) < 0)
         return NULL;
+    if (!PyBool_Check(with_urls)) {
+        PyErr_SetString(PyExc_TypeError, "with_urls has to be a bool");
+        return NULL;
+    }
     Sums *sums = (Sums *)PyType_GenericAlloc(type, 0);
     if (!sums)
         return NULL;
-    sums->with_urls = PyObject_IsTrue(with_urls), sums->is_sorted = 1;
+    sums->with_urls = with_urls == Py_True, sums->is_sorted = 1;
     if (cdx_groups_start(&sums->groups) < 0 || cdx_sample_start(&sums->digests) < 0 || cdx_sample_start(&sums->urls) < 0)
         Py_CLEAR(sums);
     return (PyObject *)sums;

@@ -47,6 +47,7 @@ def places(jobs: Jobs, run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPat
         words = ["--splits", directory / "splits.txt", "--location", "/x", directory / name]
         assert run_cdxmill("zipnum", "-q", "-o", directory / f"C{name}", *words).returncode == 0
         expected[name] = files_below(directory / f"C{name}")
+    jobs.fs("-rm", "-r", "-f", "/faults")  # of another module
     jobs.fs("-mkdir", "-p", "/faults")
     jobs.fs("-put", (directory / "a").as_uri(), (directory / "b").as_uri(), f"{HDFS}/faults")
     return Places(directory, expected)

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import pytest
 
-from cdxmill.errors import InputError, UntriedError
+from cdxmill.errors import InputError, StoppedError, UntriedError
 from cdxmill.running import failures as module
-from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.failures import Failure, Failures, stop_at_outage
 from cdxmill.running.progress import Progress
 from cdxmill.stages.lines.sort_lines import Run
 from cdxmill.tasks.sorting import SortResult
@@ -116,3 +116,16 @@ def test_failures_are_printed_around_the_bar_or_not_at_all(capfd: pytest.Capture
             assert bar.failures == found.count == 1
     assert Bar.said == ["a: is corrupt"]
     assert capfd.readouterr().err == ""
+
+
+def test_a_fault_of_a_machine_stops_and_others_do_not() -> None:
+    damaged, away = Failure("a", 1, "is corrupt"), Failure("b", None, "did not answer", is_outage=True)
+    stop_at_outage([damaged])
+    with pytest.raises(StoppedError, match="b: did not answer"):
+        stop_at_outage([damaged, away])
+
+
+def test_failures_are_given_to_what_writes_them() -> None:
+    written: list[str] = []
+    Failures(write=written.append).add("a", None, "is corrupt")
+    assert written == ["a: is corrupt"]

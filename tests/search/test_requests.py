@@ -168,7 +168,7 @@ def test_a_server_that_stays_dead_is_an_error(
     remote: Remote, name: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     remote.server.files[f"/c/{name}"].statuses = [503] * 99
-    assert main(["lookup", remote.url, "http://a.com/page/0001"]) == 1
+    assert main(["lookup", remote.url, "http://a.com/page/0001"]) == 3
     out, told = capfd.readouterr()
     assert out == ""
     assert told.startswith(f"cdxmill: {remote.url}/{name}: did not answer")

@@ -222,7 +222,7 @@ def test_an_unreadable_location_is_an_error(openwayback: OpenWayback, copy: Path
 
 def test_a_plain_index_needs_no_loc_file(openwayback: OpenWayback, cdx11: Cluster, copy: Path) -> None:
     (copy / "cluster.loc").unlink()
-    answer = read(openwayback, copy, EVERYTHING, locFile=None)
+    answer = read(openwayback, copy, EVERYTHING, locFile=None, checkInterval=None)
     assert (answer.status, answer.body) == (200, text(cdx11.lines()))
 
 

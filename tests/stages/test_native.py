@@ -86,6 +86,14 @@ USUAL: dict[str, tuple[Any, ...]] = {
     "Tally.take": (b"\n",),
     "Merger": ([(iter([b"a\n"]), None, None)],),
     "Merger.fill": (bytearray(), 1),
+    "CaptureSums": (False,),
+    "CaptureSums.take": (b"a\n", 0, 0, []),
+    "CaptureSums.add": (b"a", b"2020", (b"",) * 6),
+    "CaptureSums.groups": (),
+    "CaptureSums.totals": (),
+    "CaptureSums.pack": ("urls",),
+    "CaptureSums.absorb": ("urls", compiled.CaptureSums(False).pack("urls")),
+    "CaptureSums.sampled": ("urls",),
 }
 """Arguments that each entry point takes."""
 
@@ -95,8 +103,12 @@ def entry(name: str) -> Callable[..., Any]:
     if not method:
         found: Callable[..., Any] = getattr(compiled, owner)
         return found
-    made = compiled.Tally() if owner == TALLY else compiled.Merger([])
-    bound: Callable[..., Any] = getattr(made, method)
+    made = {
+        "Tally": compiled.Tally,
+        "Merger": lambda: compiled.Merger([]),
+        "CaptureSums": lambda: compiled.CaptureSums(False),
+    }
+    bound: Callable[..., Any] = getattr(made[owner](), method)
     return bound
 
 
@@ -107,7 +119,7 @@ def usual(name: str) -> list[Any]:
 def test_all_entry_points_are_listed() -> None:
     methods = {
         f"{owner}.{name}"
-        for owner in ("Tally", "Merger")
+        for owner in ("Tally", "Merger", "CaptureSums")
         for name, value in vars(getattr(compiled, owner)).items()
         if callable(value) and not name.startswith("__")
     }
@@ -148,7 +160,7 @@ def test_no_argument_of_another_kind_is_taken(name: str, place: int) -> None:
 
 @pytest.mark.parametrize(
     ("name", "place"),
-    [(name, place) for name in USUAL for place, value in enumerate(USUAL[name]) if isinstance(value, int)],
+    [(name, place) for name in USUAL for place, value in enumerate(USUAL[name]) if type(value) is int],
 )
 @pytest.mark.parametrize("number", [-1, -(2**63), 2**64])
 def test_no_number_outside_of_its_range_is_taken(name: str, place: int, number: int) -> None:

@@ -18,7 +18,7 @@ def pattern_filter(text: str) -> str:
     """A filter `[!]FIELD:REGEX` of the Wayback and OutbackCDX servers, which match whole fields, as one of pywb.
 
     >>> pattern_filter("statuscode:200"), pattern_filter("!mimetype:text/.*")
-    ('=statuscode:200', '!~mimetype:(?:text/.*)$')
+    ('=status:200', '!~mime:(?:text/.*)$')
     """
     bare = text.removeprefix("!")
     name, colon, pattern = bare.partition(":")

@@ -113,7 +113,7 @@ def name_text(name: bytes, most: int = LONGEST_NAME) -> str:
     r"""A name as text: bytes that are not UTF-8 are written as \\xNN.
 
     >>> name_text(b"a\xff")
-    'a\\\\xff'
+    'a\\xff'
     """
     return name[:most].decode("utf-8", "backslashreplace")
 
