@@ -177,7 +177,9 @@ def test_the_list_of_a_remote_cluster_does_not_lead_to_local_files(
         allowed_place(Location(directory), place)
 
 
-def test_the_list_of_a_public_cluster_leads_to_public_addresses_only() -> None:
+def test_the_list_of_a_public_cluster_leads_to_public_addresses_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
+        monkeypatch.delenv(name, raising=False)
     assert reach_of(allowed_place(Location("s3://bucket/C"), "http://host/a.warc.gz").text) == Reach.PUBLIC
     assert reach_of(allowed_place(Location("/data/C"), "http://host/a.warc.gz").text) == Reach.NETWORK
     assert str(allowed_place(Location("/data/C"), "/data/a.warc.gz")) == "/data/a.warc.gz"
