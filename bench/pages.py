@@ -280,12 +280,15 @@ def main() -> None:
     parser.add_argument("archives", type=Path, nargs="+", metavar="ARCHIVE")
     parser.add_argument("--column", default="now", metavar="NAME")
     parser.add_argument("--show", default="", metavar="PARSER", help="print the pages that differ")
-    parser.add_argument("--figures", type=Path, default=Path("/tmp/pages.json"), metavar="FILE")
+    parser.add_argument(
+        "--figures", type=Path, default=Path(__file__).parent / "corpora/pages.json", metavar="FILE"
+    )
     options = parser.parse_args()
     columns: dict[str, dict[str, str]] = (
         json.loads(options.figures.read_text()) if options.figures.exists() else {}
     )
     columns[options.column] = measured(options.archives, options.show)
+    options.figures.parent.mkdir(parents=True, exist_ok=True)
     options.figures.write_text(json.dumps(columns))
     names = list(columns[options.column])
     rows = [[name, *(column.get(name, "-") for column in columns.values())] for name in names]

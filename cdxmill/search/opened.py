@@ -44,7 +44,7 @@ class BlockSource(Protocol):
         """A reader of blocks."""
 
     def block_lines(self) -> int | None:
-        """Lines of a full block; None if that is not known, 0 if there is no such number."""
+        """Lines of a full block. None: the cluster does not record it. 0: it is a CDX file."""
 
     def has_full_blocks(self) -> bool:
         """Whether all blocks are full but the last one of each shard, as far as is known."""

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from calendar import monthrange
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import orjson
@@ -57,9 +58,6 @@ class Times(NamedTuple):
 
 def _earlier(now: datetime, months: int, days: int) -> bytes:
     """The timestamp so long ago. The day is cut to the length of the month."""
-    from calendar import monthrange
-    from datetime import timedelta
-
     year, month = divmod(now.year * 12 + now.month - 1 - months, 12)
     if year < 1:
         return b"00010101000000"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from cdxmill.errors import CdxmillError
+from cdxmill.messages import printable
 
 TEXT, JSON = "text/plain; charset=utf-8", "application/json; charset=utf-8"
 Headers = Sequence[tuple[bytes, bytes]]
@@ -39,13 +40,13 @@ def bad_request(text: str) -> RequestError:
 def text_error(error: RequestError) -> Response:
     """An error as a line of text."""
     return Response(
-        error.code, TEXT, (one_line(str(error)).encode("utf-8", "replace") + b"\n",), error.headers
+        error.code, TEXT, (printable(str(error)).encode("utf-8", "replace") + b"\n",), error.headers
     )
 
 
 def json_error(error: RequestError) -> Response:
     """An error as pywb gives it."""
-    return json_answer({"message": one_line(str(error))}, error.code, error.headers)
+    return json_answer({"message": printable(str(error))}, error.code, error.headers)
 
 
 def json_answer(value: object, status: int = 200, headers: Headers = ()) -> Response:
@@ -53,22 +54,8 @@ def json_answer(value: object, status: int = 200, headers: Headers = ()) -> Resp
     return Response(status, JSON, (json.dumps(value).encode(), b"\n"), headers)
 
 
-def one_line(text: str) -> str:
-    """A text without control characters."""
-    return "".join(char if char.isprintable() else "?" for char in text)
-
-
 def started(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """The pieces, of which the first one is made now: its errors come before the header is sent."""
     rest = iter(pieces)
     first = next(rest, None)
     return iter(()) if first is None else chain([first], rest)
-
-
-def joined(lists: Iterable[list[bytes]]) -> Iterator[bytes]:
-    """Lists of lines as text."""
-    for lines in lists:
-        if lines:
-            yield b"\n".join(lines) + b"\n"
-        else:
-            yield b""

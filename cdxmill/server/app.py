@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from cdxmill.server.answers import JSON, RequestError, Response
 from cdxmill.server.collections import Collection
-from cdxmill.server.exchange import Exchange, Receive, Scope, Send, client_of, site_of
+from cdxmill.server.dialects.request import Scope, site_of
+from cdxmill.server.exchange import Exchange, Receive, Send, client_of
 from cdxmill.server.limits import ClientLimits
 from cdxmill.server.log import AccessLog
 from cdxmill.server.metrics import KIND, Metrics

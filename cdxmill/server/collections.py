@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 
 from cdxmill.cluster.reader import ClusterReader
 from cdxmill.errors import UsageError
 from cdxmill.formats.clusters.zipnum import BLOCK_LINES
+from cdxmill.formats.lines.capture_fields import Fields, parse_fields
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.queries import Query
 from cdxmill.search.kept import KeptCluster
@@ -17,9 +19,10 @@ from cdxmill.search.opened import OpenCluster, no_page
 from cdxmill.search.query import Pages, PreparedQuery, count_pages
 from cdxmill.search.sources import Source
 from cdxmill.server.access import Access
-from cdxmill.server.answers import RequestError, bad_request
+from cdxmill.server.answers import bad_request
 from cdxmill.server.patterns import compile_safely
 from cdxmill.server.watch import Watch, watched
+from cdxmill.storage.location import locate
 
 
 class Inquiry:
@@ -36,7 +39,7 @@ class Inquiry:
             self.keys = prepared.keys(url) if isinstance(url, str) else url
             self._is_guarded = access is not None and access.touches(self.keys)
             if access is not None and self._is_guarded:
-                query = query if self._page is None else _whole(query)
+                query = replace(query, page=None)
                 prepared = PreparedQuery(query, None, access.visible(), compile_safely)
         except UsageError as error:
             raise bad_request(str(error)) from None
@@ -93,10 +96,9 @@ class Inquiry:
             raise no_page(page)
         yield [] if first is None else [first, *taken]
 
-    def count(self) -> int:
-        """The number of lines."""
-        with self._opened() as cluster:
-            return self._prepared.count(cluster, self.keys)
+    def captures(self) -> Iterator[Fields]:
+        """The fields of the lines. Raises as `lists`, and ValueError for a line that cannot be parsed."""
+        return (parse_fields(line) for lines in self.lists() for line in lines)
 
     def pages(self) -> Pages:
         """The number of pages."""
@@ -108,12 +110,6 @@ class Inquiry:
             return Pages(-(-lines // most), size, -(-lines * size // most))
 
 
-def _whole(query: Query) -> Query:
-    from dataclasses import replace
-
-    return replace(query, page=None)
-
-
 def _lines_of_page(cluster: OpenCluster, size: int) -> int:
     return size * (cluster.reader.block_lines() or BLOCK_LINES)
 
@@ -123,7 +119,7 @@ class Collection:
 
     def __init__(self, name: str, source: Source, access: Access | None, title: str = "") -> None:
         self.name, self.title, self.source, self.access = name, title or name, source, access
-        self.is_local = not source.crawl and "://" not in source.name
+        self.is_local = not locate(source.cluster).is_remote
         self._lock = threading.Lock()
         self._kept: KeptCluster | None = None
 
@@ -151,10 +147,3 @@ class Collection:
         if not is_fixed or not isinstance(reader, ClusterReader) or reader.state is None:
             return None
         return b"%r" % (reader.state,)
-
-
-def named(collections: Mapping[str, Collection], name: str) -> Collection:
-    """The collection of a name. Raises RequestError."""
-    if name not in collections:
-        raise RequestError(404, f"there is no collection {name!r}; see /collinfo.json")
-    return collections[name]

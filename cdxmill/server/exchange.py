@@ -18,13 +18,12 @@ from isal import isal_zlib
 from cdxmill.errors import CdxmillError, InputError, OutageError
 from cdxmill.messages import say
 from cdxmill.server.answers import Headers, RequestError, Response, text_error
-from cdxmill.server.dialects.request import PlannedResponse, Request
+from cdxmill.server.dialects.request import PlannedResponse, Request, Scope
 from cdxmill.server.log import AccessLog
 from cdxmill.server.metrics import Metrics
 from cdxmill.server.routes import Route, ShowError
 from cdxmill.server.watch import Ended, Watch
 
-Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 
@@ -52,12 +51,6 @@ class Answering(Protocol):
 def client_of(scope: Scope) -> str:
     """The address of the client; behind a proxy, the one that the proxy says."""
     return str(scope["client"][0]) if scope.get("client") else "-"
-
-
-def site_of(scope: Scope) -> str:
-    """The address of the server as the client knows it."""
-    host = dict(scope["headers"]).get(b"host", b"localhost").decode("latin-1")
-    return f"{scope['scheme']}://{host}{scope.get('root_path', '')}"
 
 
 class Exchange:
@@ -126,7 +119,7 @@ class Exchange:
             found.collection,
             self._scope["query_string"],
             self._headers,
-            site_of(self._scope),
+            self._scope,
             self._server.replay,
             self._watch,
             found.target,

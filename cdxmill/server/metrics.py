@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.multiprocess import MultiProcessCollector
 
 KIND = "text/plain; version=0.0.4; charset=utf-8"
 DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
@@ -43,9 +43,3 @@ class Metrics:
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry)
-
-
-def forget(process: int) -> None:
-    """A worker has ended: it runs no requests any more."""
-    if os.environ.get(DIRECTORY):
-        mark_process_dead(process)  # type: ignore[no-untyped-call]

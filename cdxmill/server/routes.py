@@ -57,7 +57,9 @@ def route(path: str, raw_path: bytes, query: bytes, collections: Mapping[str, Co
         return Route("index", pywb.index_answer, found, show_error=json_error)
     found = collections.get(name)
     if found is None:
-        raise RequestError(404, "there is no such page; see / and /collinfo.json")
+        raise RequestError(
+            404, "unknown page; /collinfo.json lists the collections, and / explains their endpoints"
+        )
     if not rest:
         return _of_query(query, found)
     for start, (kind, endpoint) in _OF_URL.items():
@@ -65,7 +67,7 @@ def route(path: str, raw_path: bytes, query: bytes, collections: Mapping[str, Co
             return Route(kind, endpoint, found, _target(raw_path, start, query))
     if rest in _OF_COLLECTION:
         return _of_collection(rest, found)
-    raise RequestError(404, f"the collection {name} has no such endpoint; see /")
+    raise RequestError(404, f"unknown endpoint of the collection {name}; the page / lists all endpoints")
 
 
 def _of_collection(rest: str, collection: Collection) -> Route:

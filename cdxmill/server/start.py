@@ -10,7 +10,6 @@ import json
 import os
 import re
 import resource
-import socket
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -21,7 +20,9 @@ from uvicorn.supervisors import Multiprocess
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.messages import say
 from cdxmill.options.cdx_server import CdxServing
+from cdxmill.running.listening import host_of, listen
 from cdxmill.running.processes import end_with_parent
+from cdxmill.search.kept import KeptCluster
 from cdxmill.search.sources import Source, find_sources
 from cdxmill.server.access import Access, parse_embargo, read_rules
 from cdxmill.server.app import Server, Settings
@@ -53,20 +54,22 @@ class _Started:
 def serve(asked: CdxServing) -> int:
     """Serve clusters until it is stopped. Raises UsageError for what cannot be served, StoppedError if no worker starts."""
     replay = asked.replay and asked.replay.rstrip("/") + "/"
-    named = {name: source.name for name, source in find_collections(asked.clusters).items()}
+    found = find_collections(asked.clusters)
+    named = {name: source.name for name, source in found.items()}
     started = _Started(
         named, tuple(asked.access), asked.embargo, replay, asked.rate / asked.workers, asked.log
     )
-    _check(started)
+    _check(started, found.values())
     with (
-        _listening(asked.bind, asked.port) as listener,
+        listen(asked.bind, asked.port) as listener,
         tempfile.TemporaryDirectory(prefix="cdxmill-") as numbers,
     ):
+        listener.set_inheritable(True)
         os.environ[_SETTINGS] = json.dumps(asdict(started))
         if asked.workers > 1:
             os.environ[DIRECTORY] = numbers
         _raise_file_limit()
-        say(f"http://{_host(asked.bind)}:{listener.getsockname()[1]}/: {', '.join(named)}")
+        say(f"http://{host_of(asked.bind)}:{listener.getsockname()[1]}/: {', '.join(named)}")
         workers = Multiprocess(_config(asked.workers), [listener])
         workers.run()
         stopped = [one.exitcode for one in workers.processes if one.exitcode not in (0, None)]
@@ -100,22 +103,19 @@ def application() -> Server:
     end_with_parent()
     access = _access(started)
     collections = {
-        name: Collection(name, source, access)
-        for name, source in find_collections(
-            [f"{name}={place}" for name, place in started.clusters.items()]
-        ).items()
+        name: Collection(name, find_sources(place, None)[0], access)
+        for name, place in started.clusters.items()
     }
     return Server(collections, Settings(started.replay, started.rate, started.log))
 
 
-def _check(started: _Started) -> None:
+def _check(started: _Started, sources: Iterable[Source]) -> None:
     """Raise UsageError or InputError for what no worker could use."""
     _access(started)
     AccessLog(started.log).close()
-    for place in started.clusters.values():
-        (source,) = find_sources(place, None)
+    for source in sources:
         if not source.crawl:
-            Collection("", source, None).kept().close()
+            KeptCluster(source.cluster).close()
 
 
 def _access(started: _Started) -> Access | None:
@@ -151,28 +151,6 @@ def _own_name(place: str) -> str:
     """The name of a directory; of one named indexes, the name of the directory above."""
     path = locate(locate(place).absolute())
     return path.parent.name if path.name == "indexes" else path.name
-
-
-def _listening(address: str, port: int) -> socket.socket:
-    """The socket on which all workers listen. Raises UsageError if the port is taken."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    listener = socket.socket(family)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((address, port))
-        listener.listen(2048)
-    except (OSError, OverflowError) as error:
-        listener.close()
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(
-            f"cannot listen on {address} port {port} ({reason}); choose another --port or --bind"
-        ) from None
-    listener.set_inheritable(True)
-    return listener
-
-
-def _host(address: str) -> str:
-    return f"[{address}]" if ":" in address else address
 
 
 def _raise_file_limit() -> None:

@@ -24,6 +24,7 @@ from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, LOCATIONS, SHARD, part_of
 from cdxmill.messages import say
 from cdxmill.options.clusters import Serving
+from cdxmill.running.listening import host_of, listen
 from cdxmill.storage.local import make_directory, write_atomic
 from cdxmill.storage.location import Location, locate
 from cdxmill.storage.own import read_own
@@ -59,8 +60,9 @@ def serve(asked: Serving, meanwhile: Meanwhile | None = None) -> int:
     """
     config = pywb_config(asked)
     wayback = find_wayback()
-    port = _free_port(asked.bind, asked.port)
-    messages = addresses(asked.cluster, f"http://{_host(asked.bind)}:{port}")
+    with listen(asked.bind, asked.port) as probe:
+        port = int(probe.getsockname()[1])
+    messages = addresses(asked.cluster, f"http://{host_of(asked.bind)}:{port}")
     with tempfile.TemporaryDirectory(prefix="cdxmill-serve-") as directory:
         (Path(directory) / CONFIG).write_text(config, encoding="utf-8")
         with _running([wayback, "-d", directory, "-b", asked.bind, "-p", str(port)]) as process:
@@ -173,29 +175,6 @@ def addresses(cluster: str, site: str) -> list[str]:
     ]
 
 
-def _host(address: str) -> str:
-    """The host of a URL that leads to an address on which a server listens."""
-    if address in ("", "0.0.0.0", "::"):
-        return "127.0.0.1"
-    return f"[{address}]" if ":" in address else address
-
-
-def _free_port(address: str, port: int) -> int:
-    """The port, or a free one for 0. Raises UsageError if it is taken or the address is not one of this machine."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((address, port))
-            probe.listen()
-        except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise UsageError(
-                f"cannot listen on {address} port {port} ({reason}); choose another --port or --bind"
-            ) from None
-        return int(probe.getsockname()[1])
-
-
 @contextmanager
 def _running(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
     """Start a program, which is stopped at the end. Ctrl-C reaches cdxmill only, which then stops it."""
@@ -232,7 +211,7 @@ def _wait_until_up(process: subprocess.Popen[bytes], address: str, port: int) ->
     give_up = time.monotonic() + _START_SECONDS
     while process.poll() is None and time.monotonic() < give_up:
         try:
-            socket.create_connection((_host(address).strip("[]"), port), 1).close()
+            socket.create_connection((host_of(address).strip("[]"), port), 1).close()
         except OSError:
             time.sleep(0.1)
         else:

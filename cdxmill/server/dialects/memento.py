@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 from itertools import chain
 
-from cdxmill.formats.lines.capture_fields import Fields, parse_fields
+from cdxmill.formats.lines.capture_fields import Fields
 from cdxmill.options.queries import Query
 from cdxmill.server.answers import TEXT, RequestError, Response, bad_request, json_answer, started
 from cdxmill.server.collections import Inquiry
@@ -20,7 +20,7 @@ from cdxmill.server.parameters import Parameters
 from cdxmill.stages.lines.choose_lines import seconds
 
 _LINKS = "application/link-format"
-_BATCH = 1 << 16
+_ABSENT = "there is no capture of this URL"
 
 
 def available(request: Request) -> PlannedResponse:
@@ -35,7 +35,7 @@ def available(request: Request) -> PlannedResponse:
     asked = Inquiry(request.collection, url, order, request.watch)
 
     def make() -> Response:
-        found = next(_captures(asked), None)
+        found = next(asked.captures(), None)
         if found is None:
             return json_answer({"url": url, "archived_snapshots": {}})
         closest = {"status": str(found.get("status", "-")), "available": True}
@@ -72,9 +72,9 @@ def timegate(request: Request) -> PlannedResponse:
     asked = Inquiry(request.collection, request.target, query, request.watch)
 
     def make() -> Response:
-        found = next(_captures(asked), None)
+        found = next(asked.captures(), None)
         if found is None:
-            raise RequestError(404, "there is no capture of this URL", ((b"vary", b"accept-datetime"),))
+            raise RequestError(404, _ABSENT, ((b"vary", b"accept-datetime"),))
         links = ", ".join(_beside(request, "timemap"))
         headers = {"location": _memento(replay, found), "vary": "accept-datetime", "link": links}
         return Response(302, TEXT, (), [(name.encode(), _header(value)) for name, value in headers.items()])
@@ -86,7 +86,7 @@ def _header(value: str) -> bytes:
     """The bytes of a header. Characters that could end it are percent-encoded."""
     return "".join(
         char
-        if " " < char < "\x7f" or char == " "
+        if " " <= char < "\x7f"
         else "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogateescape"))
         for char in value
     ).encode()
@@ -100,10 +100,6 @@ def _needed(request: Request) -> str:
 
 def _all(request: Request) -> Inquiry:
     return Inquiry(request.collection, request.target, Query(match_type="exact"), request.watch)
-
-
-def _captures(asked: Inquiry) -> Iterator[Fields]:
-    return (parse_fields(line) for lines in asked.lists() for line in lines)
 
 
 def _memento(replay: str, fields: Fields) -> str:
@@ -140,32 +136,29 @@ def _date(fields: Fields) -> datetime | None:
         return None
 
 
-def _dated(asked: Inquiry) -> Iterator[tuple[datetime, Fields]]:
-    """The captures that have a date; without one, a capture is no memento."""
-    for fields in _captures(asked):
-        if (date := _date(fields)) is not None:
-            yield date, fields
+def _mementos(asked: Inquiry, replay: str) -> Iterator[tuple[datetime, str]]:
+    """The captures that have a date, with the addresses of their pages; without one, a capture is no memento.
+
+    Raises RequestError if there is none.
+    """
+    found = ((date, fields) for fields in asked.captures() if (date := _date(fields)) is not None)
+    first = next(found, None)
+    if first is None:
+        raise RequestError(404, _ABSENT)
+    return ((date, _memento(replay, fields)) for date, fields in chain([first], found))
 
 
 def _links(request: Request, asked: Inquiry, replay: str) -> Iterator[bytes]:
-    found = _dated(asked)
-    first = next(found, None)
-    if first is None:
-        raise RequestError(404, "there is no capture of this URL")
+    mementos = _mementos(asked, replay)
     yield ",\n".join(_beside(request, "self")).encode("utf-8", "surrogateescape")
-    for date, fields in chain([first], found):
-        link = (
-            f',\n<{_memento(replay, fields)}>; rel="memento"; datetime="{format_datetime(date, usegmt=True)}"'
-        )
+    for date, page in mementos:
+        link = f',\n<{page}>; rel="memento"; datetime="{format_datetime(date, usegmt=True)}"'
         yield link.encode("utf-8", "surrogateescape")
     yield b"\n"
 
 
 def _json(request: Request, asked: Inquiry, replay: str) -> Iterator[bytes]:
-    found = _dated(asked)
-    first = next(found, None)
-    if first is None:
-        raise RequestError(404, "there is no capture of this URL")
+    mementos = _mementos(asked, replay)
     place = f"{request.site}/{request.collection.name}"
     start = {
         "original_uri": request.target,
@@ -174,8 +167,8 @@ def _json(request: Request, asked: Inquiry, replay: str) -> Iterator[bytes]:
     }
     yield json.dumps(start).encode()[:-1] + b', "mementos": {"list": ['
     before = b"\n"
-    for date, fields in chain([first], found):
-        memento = {"datetime": date.strftime("%Y-%m-%dT%H:%M:%SZ"), "uri": _memento(replay, fields)}
+    for date, page in mementos:
+        memento = {"datetime": date.strftime("%Y-%m-%dT%H:%M:%SZ"), "uri": page}
         yield before + json.dumps(memento).encode()
         before = b",\n"
     yield b"\n]}}\n"

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from cdxmill.formats.lines.capture_fields import parse_fields
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.queries import MATCH_TYPES, Query
 from cdxmill.server.answers import JSON, TEXT, Response, bad_request, started
 from cdxmill.server.collections import Inquiry
 from cdxmill.server.dialects.request import PlannedResponse, Request
-from cdxmill.server.dialects.values import fields_of, json_line, json_rows, pattern_filter, rows_of, text_row
+from cdxmill.server.dialects.values import (
+    fields_of,
+    json_line,
+    json_rows,
+    pattern_filter,
+    rows_of,
+    text_row,
+    text_rows,
+)
 from cdxmill.server.parameters import Parameters
 
 FIELDS = (
@@ -35,8 +41,9 @@ _NAMES = (
     "output omitSelfRedirects"
 )
 KNOWN = tuple(_NAMES.split())
+_START = ("urlkey", "timestamp")
 _NUMBERS = frozenset(("timestamp", "status", "length", "offset"))
-Write = Callable[[Iterable[list[bytes]], tuple[str, ...]], Iterator[bytes]]
+Write = Callable[[tuple[str, ...], Iterable[list[bytes]]], Iterator[bytes]]
 
 
 def answer(request: Request) -> PlannedResponse:
@@ -64,7 +71,7 @@ def answer(request: Request) -> PlannedResponse:
     kind, write = _WRITERS[output]
     names = fields_of(given.text("fl"), FIELDS)
     return PlannedResponse(
-        lambda: Response(200, kind, started(write(asked.lists(), names))), asked.is_quick, asked
+        lambda: Response(200, kind, started(write(names, asked.lists()))), asked.is_quick, asked
     )
 
 
@@ -78,16 +85,11 @@ def _wanted(given: Parameters) -> str | KeyRange:
     return KeyRange(low, low + b"!", is_one_url=True)
 
 
-def _as_text(lists: Iterable[list[bytes]], names: tuple[str, ...]) -> Iterator[bytes]:
-    for lines in lists:
-        yield b"".join(text_row(row) + b"\n" for row in rows_of(lines, names))
-
-
-def _as_arrays(lists: Iterable[list[bytes]], names: tuple[str, ...]) -> Iterator[bytes]:
+def _as_arrays(names: tuple[str, ...], lists: Iterable[list[bytes]]) -> Iterator[bytes]:
     return json_rows(names, lists, _value)
 
 
-def _as_objects(lists: Iterable[list[bytes]], names: tuple[str, ...]) -> Iterator[bytes]:
+def _as_objects(names: tuple[str, ...], lists: Iterable[list[bytes]]) -> Iterator[bytes]:
     before = b"["
     for lines in lists:
         found = [
@@ -101,22 +103,17 @@ def _as_objects(lists: Iterable[list[bytes]], names: tuple[str, ...]) -> Iterato
     yield b"[]\n" if before == b"[" else b"]\n"
 
 
-def _as_cdxj(lists: Iterable[list[bytes]], names: tuple[str, ...]) -> Iterator[bytes]:
+def _as_cdxj(names: tuple[str, ...], lists: Iterable[list[bytes]]) -> Iterator[bytes]:
+    own = [name for name in names if name not in _START]
     for lines in lists:
-        yield b"".join(_cdxj(line, names) for line in lines)
+        yield b"".join(_cdxj(row, own) for row in rows_of(lines, (*_START, *own)))
 
 
-def _cdxj(line: bytes, names: tuple[str, ...]) -> bytes:
-    fields = parse_fields(line)
-    (row,) = rows_of([line], names)
-    kept = {
-        name: text
-        for name, text in zip(names, row, strict=True)
-        if text != "-" and name not in ("urlkey", "timestamp")
-    }
-    return (
-        text_row([str(fields["urlkey"]), str(fields["timestamp"])]) + b" " + json.dumps(kept).encode() + b"\n"
-    )
+def _cdxj(row: list[str], names: list[str]) -> bytes:
+    """A line of CDXJ from a row whose first fields are those of `_START`."""
+    size = len(_START)
+    kept = {name: text for name, text in zip(names, row[size:], strict=True) if text != "-"}
+    return text_row(row[:size]) + b" " + json_line(kept) + b"\n"
 
 
 def _value(name: str, text: str) -> Any:
@@ -126,7 +123,7 @@ def _value(name: str, text: str) -> Any:
 
 
 _WRITERS: dict[str, tuple[str, Write]] = {
-    "cdx": (TEXT, _as_text),
+    "cdx": (TEXT, text_rows),
     "json": (JSON, _as_arrays),
     "jsondict": (JSON, _as_objects),
     "cdxj": ("text/x-cdxj", _as_cdxj),

@@ -5,13 +5,15 @@ https://github.com/webrecorder/pywb/wiki/CDX-Server-API
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
 
 from cdxmill.options.queries import MATCH_TYPES, PAGE_SIZE, Query
-from cdxmill.server.answers import RequestError, Response, bad_request, joined, json_answer, started
+from cdxmill.server.answers import RequestError, Response, bad_request, json_answer, started
 from cdxmill.server.collections import Inquiry
 from cdxmill.server.dialects.request import PlannedResponse, Request
 from cdxmill.server.parameters import Parameters
+from cdxmill.stages.lines.line_lists import text_of
 
 _NAMES = (
     "url matchType from from_ts to filter limit sort reverse closest collapse collapseTime "
@@ -69,7 +71,7 @@ def question(request: Request, given: Parameters) -> tuple[Inquiry, str]:
 
 
 def _answer(asked: Inquiry, output: str, absent: str | None) -> Response:
-    pieces = joined(asked.lists())
+    pieces: Iterator[bytes] = map(text_of, asked.lists())
     if absent is not None:
         pieces = filter(None, pieces)
         first = next(pieces, None)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from cdxmill.formats.lines.capture_fields import ALSO, parse_fields, text_to_bytes
 from cdxmill.server.answers import bad_request
 
-_NAMES = {"redirecturl": "redirect", "original": "url", **ALSO}
+_NAMES = {"redirecturl": "redirect", **ALSO}
 _LITERAL = re.compile(r"[\w/+ -]+", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x20\x7f]")
 
@@ -42,6 +42,12 @@ def rows_of(lines: Iterable[bytes], names: Sequence[str]) -> Iterator[list[str]]
 def text_row(row: Sequence[str]) -> bytes:
     """Fields with spaces between them, and none within them."""
     return text_to_bytes(" ".join(_CONTROL.sub(_percent, value) or "-" for value in row))
+
+
+def text_rows(names: Sequence[str], lists: Iterable[list[bytes]]) -> Iterator[bytes]:
+    """The named fields of all lines, a row for each."""
+    for lines in lists:
+        yield b"".join(text_row(row) + b"\n" for row in rows_of(lines, names))
 
 
 def _percent(found: re.Match[str]) -> str:

@@ -19,7 +19,7 @@ from cdxmill.options.queries import MATCH_TYPES, PAGE_SIZE, Query
 from cdxmill.server.answers import JSON, TEXT, Response, bad_request, started
 from cdxmill.server.collections import Inquiry
 from cdxmill.server.dialects.request import PlannedResponse, Request
-from cdxmill.server.dialects.values import fields_of, json_line, json_rows, pattern_filter, rows_of, text_row
+from cdxmill.server.dialects.values import fields_of, json_line, json_rows, pattern_filter, text_rows
 from cdxmill.server.parameters import Parameters
 
 FIELDS = ("urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length")
@@ -152,8 +152,7 @@ def _after(lists: Iterable[list[bytes]], place: _LinePlace) -> Iterator[list[byt
 
 
 def _as_text(asked: Inquiry, paging: _Paging, names: tuple[str, ...]) -> Iterator[bytes]:
-    for lines in paging.lists(asked.lists()):
-        yield b"".join(text_row(row) + b"\n" for row in rows_of(lines, names))
+    yield from text_rows(names, paging.lists(asked.lists()))
     if paging.key is not None:
         yield b"\n" + paging.key + b"\n"
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import unquote_plus
 from xml.sax.saxutils import escape
 
-from cdxmill.formats.lines.capture_fields import Fields, parse_fields
+from cdxmill.formats.lines.capture_fields import Fields
 from cdxmill.options.queries import Query
 from cdxmill.server.answers import Response, bad_request, started
 from cdxmill.server.collections import Inquiry
@@ -121,8 +121,7 @@ def _document(results: Iterator[str], query: _Query) -> Iterator[bytes]:
 
 
 def _captures(asked: Inquiry, query: _Query) -> Iterator[str]:
-    found = (parse_fields(line) for lines in asked.lists() for line in lines)
-    chosen = islice(found, query.first, query.first + query.most)
+    chosen = islice(asked.captures(), query.first, query.first + query.most)
     wanted, before = seconds(query.date) if query.date else None, next(chosen, None)
     for fields in chain(chosen, [None] if before is not None else []):
         assert before is not None
@@ -145,8 +144,7 @@ def _distance(fields: Fields, wanted: float) -> float:
 
 
 def _urls(asked: Inquiry, query: _Query) -> Iterator[str]:
-    found = (parse_fields(line) for lines in asked.lists() for line in lines)
-    groups = (_url(list(same)) for _, same in groupby(found, lambda fields: fields["urlkey"]))
+    groups = (_url(list(same)) for _, same in groupby(asked.captures(), lambda fields: fields["urlkey"]))
     return islice(groups, query.first, query.first + query.most)
 
 
