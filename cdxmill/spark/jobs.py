@@ -57,8 +57,8 @@ from cdxmill.tasks.sorting import share_of_runs
 _Task = TypeVar("_Task", bound=ArchiveTask)
 
 
-class IndexRunner:
-    """Runs the tasks of `index` on `engine`; `scratch` is a directory of the nodes for temporary files, or ""."""
+class _ArchiveRunner:
+    """Runs tasks on `engine`, one for each archive; `scratch` is a directory of the nodes for temporary files, or ""."""
 
     def __init__(self, engine: Engine, scratch: str = "") -> None:
         self._engine, self._scratch = engine, scratch
@@ -66,46 +66,41 @@ class IndexRunner:
     def __call__(
         self, work: Any, tasks: Sequence[Any], processes: int, tick: Callable[[], None], /
     ) -> Iterator[tuple[int, Any]]:
-        """Index the archives: see `running.processes.RunTasks`."""
-        work = partial(index_archive, OnNode(self._scratch, self._engine.tries if tasks else 1))
-        return self._engine.run_tasks(work, _for_nodes(tasks, self._engine), processes, tick)
-
-
-class RecompressRunner:
-    """Runs the tasks of `recompress` on `engine`; `scratch` is a directory of the nodes for temporary files, or ""."""
-
-    def __init__(self, engine: Engine, scratch: str = "") -> None:
-        self._engine, self._scratch = engine, scratch
-
-    def __call__(
-        self, work: Any, tasks: Sequence[Any], processes: int, tick: Callable[[], None], /
-    ) -> Iterator[tuple[int, Any]]:
-        """Write the archives again: see `running.processes.RunTasks`."""
+        """Do the tasks: see `running.processes.RunTasks`."""
         if not tasks:
             return iter(())
+        work, tasks = self._prepared(tasks)
+        return self._engine.run_tasks(work, _for_nodes(tasks, self._engine), processes, tick)
+
+    def _prepared(self, tasks: Sequence[Any]) -> tuple[Callable[[Any], Any], Sequence[Any]]:
+        """What does a task on a node, and the tasks as they are sent."""
+        raise NotImplementedError
+
+
+class IndexRunner(_ArchiveRunner):
+    """Runs the tasks of `index`."""
+
+    def _prepared(self, tasks: Sequence[Any]) -> tuple[Callable[[Any], Any], Sequence[Any]]:
+        return partial(index_archive, OnNode(self._scratch, self._engine.tries)), tasks
+
+
+class RecompressRunner(_ArchiveRunner):
+    """Runs the tasks of `recompress`. Their dictionary is sent once."""
+
+    def _prepared(self, tasks: Sequence[Any]) -> tuple[Callable[[Any], Any], Sequence[Any]]:
         options: RecompressOptions = tasks[0].options
         library = packer_of(options.to, options.level, b"").library
         work = partial(recompress_archive, RecompressWork(options, library, self._scratch))
         small = replace(options, dictionary=b"")
-        tasks = [replace(task, options=small, settings=small.settings()) for task in tasks]
-        return self._engine.run_tasks(work, _for_nodes(tasks, self._engine), processes, tick)
+        return work, [replace(task, options=small, settings=small.settings()) for task in tasks]
 
 
-class ScanRunner:
-    """Runs the tasks of `scan` on `engine`; `scratch` is a directory of the nodes for temporary files, or ""."""
+class ScanRunner(_ArchiveRunner):
+    """Runs the tasks of `scan`."""
 
-    def __init__(self, engine: Engine, scratch: str = "") -> None:
-        self._engine, self._scratch = engine, scratch
-
-    def __call__(
-        self, work: Any, tasks: Sequence[Any], processes: int, tick: Callable[[], None], /
-    ) -> Iterator[tuple[int, Any]]:
-        """Scan the archives: see `running.processes.RunTasks`."""
-        if not tasks:
-            return iter(())
+    def _prepared(self, tasks: Sequence[Any]) -> tuple[Callable[[Any], Any], Sequence[Any]]:
         place = ScanPlace(str(Path.cwd()), own_sources(tasks[0].options), self._scratch)
-        work = partial(scan_archive, place)
-        return self._engine.run_tasks(work, _for_nodes(tasks, self._engine), processes, tick)
+        return partial(scan_archive, place), tasks
 
 
 def _for_nodes(tasks: Sequence[_Task], engine: Engine) -> Sequence[_Task]:

@@ -13,15 +13,7 @@ from cdxmill.cli.main import main
 from cdxmill.running import processes, progress
 from cdxmill.running.processes import bytes_done, count_bytes, count_in, run_tasks
 
-
-class Clock:
-    """A clock that stands until it is set."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def monotonic(self) -> float:
-        return self.now
+from ..material.clock import Clock
 
 
 @pytest.fixture

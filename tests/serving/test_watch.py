@@ -16,19 +16,10 @@ from cdxmill.commands.collections.watch import WatchedDirectory
 from cdxmill.errors import UsageError
 from cdxmill.running.lock import hold
 
+from ..material.clock import Clock
 from .test_serve import Server
 
 SETTLE = 10
-
-
-class Clock:
-    """The time that a watch sees."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def monotonic(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -103,3 +103,15 @@ def hashes(place: str | Path) -> dict[str, str]:
                 digest = hashlib.sha256(b"".join(pieces(read_at)))
             found[path.removeprefix(str(place)).lstrip("/")] = digest.hexdigest()
     return found
+
+
+@pytest.fixture
+def warcs(tmp_path: Path, pywb_warcs: Path) -> Path:
+    """Archives in a directory, one of them truncated."""
+    directory = tmp_path / "warcs"
+    directory.mkdir()
+    data = (pywb_warcs / "iana.warc.gz").read_bytes()
+    (directory / "iana.warc.gz").write_bytes(data)
+    (directory / "cut.warc.gz").write_bytes(data[:200_000])
+    (directory / "example.arc.gz").write_bytes((pywb_warcs / "example.arc.gz").read_bytes())
+    return directory

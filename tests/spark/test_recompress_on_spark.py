@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 import zstandard
 
 from cdxmill.commands.per_archive.ask import recompress_asked
@@ -16,18 +15,6 @@ from cdxmill.spark.engine import Engine
 from cdxmill.spark.jobs import RecompressRunner
 from tests.conftest import RunCdxmill
 from tests.spark.conftest import hashes
-
-
-@pytest.fixture
-def warcs(tmp_path: Path, pywb_warcs: Path) -> Path:
-    """Archives in a directory, one of them truncated."""
-    directory = tmp_path / "warcs"
-    directory.mkdir()
-    data = (pywb_warcs / "iana.warc.gz").read_bytes()
-    (directory / "iana.warc.gz").write_bytes(data)
-    (directory / "cut.warc.gz").write_bytes(data[:200_000])
-    (directory / "example.arc.gz").write_bytes((pywb_warcs / "example.arc.gz").read_bytes())
-    return directory
 
 
 def written(

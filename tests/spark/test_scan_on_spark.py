@@ -34,18 +34,6 @@ def harm(record):
 """
 
 
-@pytest.fixture
-def warcs(tmp_path: Path, pywb_warcs: Path) -> Path:
-    """Archives in a directory, one of them truncated."""
-    directory = tmp_path / "warcs"
-    directory.mkdir()
-    data = (pywb_warcs / "iana.warc.gz").read_bytes()
-    (directory / "iana.warc.gz").write_bytes(data)
-    (directory / "cut.warc.gz").write_bytes(data[:200_000])
-    (directory / "example.arc.gz").write_bytes((pywb_warcs / "example.arc.gz").read_bytes())
-    return directory
-
-
 def scanned(
     warcs: Path, output: Path, run: RunTasks | None, **options: Any
 ) -> tuple[dict[str, str], list[Failure], str]:

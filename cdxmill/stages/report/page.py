@@ -9,18 +9,8 @@ from typing import Any
 from cdxmill.messages import human_bytes, printable
 from cdxmill.stages.report.page_style import SCRIPT, STYLE
 from cdxmill.stages.report.plots import bars, mime_over_time, over_time, shown
-from cdxmill.stages.report.terminal import size_text, total_rows
+from cdxmill.stages.report.terminal import TITLES, size_text, total_rows
 
-_TABLES = {
-    "domain": "Registered domains",
-    "host": "Hosts",
-    "tld": "Top-level domains",
-    "mime": "MIME types",
-    "status": "Statuses",
-    "language": "Languages",
-    "year": "Years",
-    "archive": "Archives",
-}
 _ROWS = 200
 """Rows of a table. With names of 120 characters, each of which is escaped, all tables have 1.6 MB."""
 _LISTED = 50
@@ -41,7 +31,7 @@ def format_page(report: dict[str, Any]) -> bytes:
         _section("Statuses", bars(by["status"]["rows"][:15])),
         _section("MIME types over time", mime_over_time(by), "wide"),
     ]
-    tables = [_group_table(name, title_of, by[name]) for name, title_of in _TABLES.items()]
+    tables = [_group_table(name, title_of, by[name]) for name, title_of in TITLES.items()]
     body = [*_compared(report), *plots, *tables, _largest(report), _shards(report), *_failures(report)]
     return _document(title, _totals(report), "".join(body)).encode("utf-8", "backslashreplace")
 
@@ -174,5 +164,5 @@ def _compared(report: dict[str, Any]) -> Iterable[str]:
                     [_name(one["name"]), _count(one["before"]), _count(one["captures"])] for one in found
                 ]
                 yield _section(
-                    f"{_TABLES.get(name, 'Months')}: {what}", _table(["Name", "Before", "Now"], cells)
+                    f"{TITLES.get(name, 'Months')}: {what}", _table(["Name", "Before", "Now"], cells)
                 )

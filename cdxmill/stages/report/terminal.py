@@ -9,7 +9,7 @@ from typing import Any
 from cdxmill.messages import human_bytes, printable
 
 _ROWS = 10
-_TITLES = {
+TITLES = {
     "domain": "Registered domains",
     "host": "Hosts",
     "tld": "Top-level domains",
@@ -19,6 +19,7 @@ _TITLES = {
     "year": "Years",
     "archive": "Archives",
 }
+"""The tables of a report, with their titles."""
 _NARROWEST = 40
 
 
@@ -58,7 +59,7 @@ def _print(console: Any, title: str, head: Sequence[str], rows: Iterable[Sequenc
 
 def _tables(report: dict[str, Any]) -> Iterable[Shown]:
     yield "Totals", ("", ""), total_rows(report)
-    for name, title in _TITLES.items():
+    for name, title in TITLES.items():
         table = report["by"][name]
         rows = table["rows"] if name == "year" else table["rows"][:_ROWS]
         about = f"about {table['distinct']:,}" if table["distinct_error"] else f"{table['distinct']:,}"
@@ -132,7 +133,7 @@ def _changes(compared: dict[str, Any]) -> Iterable[Shown]:
     for name, table in compared["by"].items():
         for what in ("added", "gone", "changed"):
             if found := table[what][:_ROWS]:
-                title = f"{_TITLES.get(name, name.capitalize() + 's')}: {what}"
+                title = f"{TITLES.get(name, name.capitalize() + 's')}: {what}"
                 yield (
                     title,
                     ("", "before", "now"),
