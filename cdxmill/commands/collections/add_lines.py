@@ -99,10 +99,8 @@ def _absent(place: Location, runs: Sequence[Run], scratch: Scratch, of_overlays_
     with open_searched(place) as cluster:
         for lines in _lines(runs, scratch):
             wanted = set(lines)
-            low = key_of(
-                lines[0]
-            )  # a block may end with other lines of the key with which the next one begins
-            for there in _there(cluster, low, lines[-1] + b"\n", of_overlays_only):
+            # from the key: a block may end with other lines of the key with which the next one begins
+            for there in _there(cluster, key_of(lines[0]), lines[-1] + b"\n", of_overlays_only):
                 wanted.difference_update(there)
             sorter.add(sorted(wanted))
     return sorter.finish()
