@@ -22,14 +22,6 @@ with hold(Path(sys.argv[1])):
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def cluster(pywb_warcs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("built") / "C"
-    call: list[str | Path] = [COMMAND, "build", "-q", "-s", "2", "-o", directory, pywb_warcs / "iana.warc.gz"]
-    subprocess.run(call, check=True)
-    return directory
-
-
 @pytest.fixture
 def held(tmp_path: Path) -> Iterator[Path]:
     """A folder that another run holds."""
@@ -41,23 +33,12 @@ def held(tmp_path: Path) -> Iterator[Path]:
         holder.kill()
 
 
-@pytest.mark.parametrize("name", ["index", "recompress", "zipnum", "build", "publish", "copy", "job"])
-def test_the_second_run_is_refused(name: str, held: Path, cluster: Path, pywb_warcs: Path) -> None:
-    archive = pywb_warcs / "iana.warc.gz"
-    calls: dict[str, list[str | Path]] = {
-        "index": [COMMAND, "index", "-o", held, archive],
-        "recompress": [COMMAND, "recompress", "-o", held, archive],
-        "zipnum": [COMMAND, "zipnum", "-s", "2", "-o", held, cluster / "cdx-00000.gz"],
-        "build": [COMMAND, "build", "-s", "2", "-o", held, archive],
-        "publish": [COMMAND, "publish", cluster, held],
-        "copy": [COMMAND, "copy", "-o", held, cluster, "*.iana.org"],
-        "job": [
-            *(sys.executable, ROOT / "jobs/indexwarcsjob.py", "--no-conf", "-r", "inline"),
-            *("--cdx_bucket", held, held.parent / "manifest"),
-        ],
-    }
-    (held.parent / "manifest").write_text(f"{archive}\n")
-    done = subprocess.run(calls[name], capture_output=True, check=False, cwd=held.parent)
+def test_a_job_beside_it_is_refused(held: Path, pywb_warcs: Path) -> None:
+    """The commands are in tests/reliability/test_wiring.py."""
+    (held.parent / "manifest").write_text(f"{pywb_warcs / 'iana.warc.gz'}\n")
+    call: list[str | Path] = [sys.executable, ROOT / "jobs/indexwarcsjob.py", "--no-conf", "-r", "inline"]
+    call += ["--cdx_bucket", held, held.parent / "manifest"]
+    done = subprocess.run(call, capture_output=True, check=False, cwd=held.parent)
     assert (done.returncode, done.stdout) == (2, b"")
     assert f"{held}: another run writes to this directory (process ".encode() in done.stderr
     assert [path.name for path in held.iterdir()] == [".lock"]

@@ -22,3 +22,13 @@ def warc(pywb_warcs: Path) -> Source:
 def arc(samples: Path) -> Source:
     """ARC records of the samples."""
     return arc_source(samples)
+
+
+@pytest.fixture(scope="session")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The world of `writers.CALLS`. Copy it; never change it."""
+    from .writers import make_world
+
+    start = tmp_path_factory.mktemp("writers") / "start"
+    make_world(start)
+    return start

@@ -38,6 +38,7 @@ from cdxmill.formats.lines.capture_fields import REVISIT
 from cdxmill.formats.own_records import format_row
 from cdxmill.messages import count, human_bytes
 from cdxmill.options.records import Copying
+from cdxmill.outputs.names import check_inputs_stay
 from cdxmill.outputs.record import check_failure_list
 from cdxmill.outputs.time import output_time
 from cdxmill.running.failures import Failure, Failures
@@ -84,10 +85,11 @@ def copy(asked: Asked, target: PathOrUrl, options: Copying, failures: Failures) 
     """Copy the captures that `asked` finds to the directory `target`, a path or URL.
 
     Captures that it has already are not copied again. What cannot be copied is reported, and listed in FAILURES.
-    Raises UsageError if another run writes to the directory, InputError if a source cannot be read, StoppedError.
+    Raises UsageError if another run writes to the directory or it is a source, InputError if a source cannot be read, StoppedError.
     """
     _check(asked, options)
     place = locate(target)
+    check_inputs_stay([place], [locate(source.cluster) for source in asked.sources if not source.is_pipe])
     place.check_writable()
     with hold(place, failures.note), _work_directory(place) as directory:
         finished = Finished(place)

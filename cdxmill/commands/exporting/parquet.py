@@ -49,6 +49,7 @@ class _Files:
         self._directory, self._columns, self._most = directory, columns, most
         self._schema = schema
         self._writer: Any = None
+        self._file: Any = None
         self._rows, self._files = 0, 0
 
     def write(self, batch: Any) -> None:
@@ -65,8 +66,10 @@ class _Files:
         path = self._directory / f"part-{self._files:05d}.zstd.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         self._files, self._rows = self._files + 1, 0
+        # Arrow opens no path that is not UTF-8.
+        self._file = path.open("wb")
         self._writer = pyarrow.parquet.ParquetWriter(
-            path,
+            self._file,
             self._schema,
             compression="zstd",
             compression_level=LEVEL,
@@ -79,6 +82,7 @@ class _Files:
         if self._writer is not None:
             self._writer.add_key_value_metadata(self._schema.metadata)
             self._writer.close()
+            self._file.close()
             self._writer = None
 
 
@@ -206,7 +210,7 @@ def count_rows(directory: Path) -> int:
 
     rows = 0
     for path in sorted(directory.rglob("*.parquet")):
-        rows += pyarrow.parquet.read_metadata(path).num_rows
         with path.open("rb") as file:
+            rows += pyarrow.parquet.read_metadata(file).num_rows
             os.fsync(file.fileno())
     return rows

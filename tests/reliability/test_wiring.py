@@ -1,0 +1,145 @@
+"""Each command that writes goes through the same table: its output is an input, is held, is there, or has an odd name.
+
+`test_planted_names.py` has links and directories under every name that a command writes, `test_crash_points.py` kills and full disks.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cdxmill.cli.main import COMMANDS
+from cdxmill.running.lock import hold
+
+from .writers import CALLS, READ_ONLY, files_in, run
+
+START = {"0.warc.gz", "bad.warc.gz", "1.warc.gz", "0.cdxj", "c"}
+"""The inputs of the calls."""
+ONE_FILE = {
+    "index, one file",
+    "count",
+    "cat",
+    "sample",
+    "split-points",
+    "export, lines",
+    "train-dictionary",
+    "prefix-index",
+    "report",
+    "serve",
+}
+"""They write one file, or a few. Each is complete when it gets its name, so they need no lock."""
+ODD = "-a b'\"$&;\u00e9\u202e\udcff%41#?"
+OUTPUT_OPTIONS = ("-o", "--table", "--html", "--json", "--config-only")
+
+
+def outputs(call: str) -> list[str]:
+    """The outputs of a call: what follows these options, or the cluster that it changes."""
+    words = call.split()
+    named = [words[at + 1] for at, word in enumerate(words) if word in OUTPUT_OPTIONS]
+    return named or [word for word in words if word.startswith("w/")][-1:]
+
+
+def input_as_output() -> list[tuple[str, str]]:
+    """Each call with each of its inputs in place of its output. `publish` and `serve` write new files beside a cluster."""
+    found = list[tuple[str, str]]()
+    for name, call in CALLS.items():
+        for given in sorted(START & set(call.split())):
+            words = [given if word in outputs(call) else word for word in call.split()]
+            if (words[0], given) not in (("publish", "c"), ("serve", "c")):
+                found.append((name, " ".join(words)))
+    return found
+
+
+@pytest.fixture
+def world(start: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(start, tmp_path / "world")
+    monkeypatch.chdir(tmp_path / "world")
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    return tmp_path / "world"
+
+
+@contextmanager
+def held(directory: Path) -> Iterator[None]:
+    """Another thread holds the directory: for this one, it is another run."""
+    has_it, is_done = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with hold(directory):
+            has_it.set()
+            is_done.wait()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    try:
+        assert has_it.wait(60)
+        yield
+    finally:
+        is_done.set()
+        thread.join()
+
+
+def test_every_command_that_writes_is_here() -> None:
+    assert {call.split()[0] for call in CALLS.values()} == COMMANDS.keys() - READ_ONLY
+    assert CALLS.keys() >= ONE_FILE
+    assert all(outputs(call) for call in CALLS.values())
+
+
+@pytest.mark.parametrize(("name", "call"), input_as_output())
+def test_an_input_is_never_the_output(
+    name: str, call: str, world: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = files_in(".")
+    status = run(call)
+    text = capfd.readouterr().err
+    assert status == 2, text
+    assert files_in(".") == before
+    assert "internal" not in text
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name not in ONE_FILE])
+def test_a_run_beside_it_is_refused(name: str, world: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (output,) = outputs(CALLS[name])
+    with held(world / output):
+        before = files_in(".")
+        status = run(CALLS[name])
+        text = capfd.readouterr().err
+        assert status == 2, text
+        assert files_in(".") == before
+    assert "another run" in text or "already exists" in text
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_file_in_the_place_of_the_output_stays(
+    name: str, world: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for one in outputs(CALLS[name]):
+        shutil.rmtree(one, ignore_errors=True)
+        Path(one).write_text("precious")
+    status = run(CALLS[name].replace("--replace ", ""))
+    text = capfd.readouterr().err
+    assert status == 2, text
+    assert {Path(one).read_text() for one in outputs(CALLS[name])} == {"precious"}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_names_may_have_odd_characters(name: str, world: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """As an input and as an output. Messages stay lines of text."""
+    odd = ODD.replace("\udcff", "") if name == "serve" else ODD
+    words = CALLS[name].split()
+    for word in START & set(words):
+        Path(word).rename(f"./{odd}{word}")
+    for one in outputs(CALLS[name]):
+        if Path(one).exists():
+            Path(one).rename(f"w/{odd}{Path(one).name}")
+    call = [f"./{odd}{word}" if word in START else word for word in words]
+    call = [f"w/{odd}{word[2:]}" if word in outputs(CALLS[name]) else word for word in call]
+    status = run(call)
+    text = capfd.readouterr().err
+    assert status == (1 if "bad.warc.gz" in words or "mine" in words else 0), text
+    assert all(line.isprintable() for line in text.splitlines()), text
