@@ -43,7 +43,7 @@ hostile = st.builds(lambda key: key + b" 2020 {}", strange_key) | st.sampled_fro
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.lists(hostile, max_size=30), st.integers(1, 4), st.sampled_from([1, 2, 3000]))
 def test_clusters_of_hostile_lines_pass(lines: list[bytes], shards: int, numlines: int) -> None:
     with TemporaryDirectory() as scratch:

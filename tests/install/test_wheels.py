@@ -86,8 +86,17 @@ def environments(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[
 
     def install(version: str) -> Path:
         directory = directories[version]
-        run(PYTHONS[version], "-m", "venv", directory / "env", cwd=directory)
-        pip = (directory / "env/bin/python", "-m", "pip", "--disable-pip-version-check", "--no-input", "-q")
+        run(PYTHONS[version], "-m", "venv", "--without-pip", directory / "env", cwd=directory)
+        pip = (
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            directory / "env/bin/python",
+            "--disable-pip-version-check",
+            "--no-input",
+            "-q",
+        )
         run(*pip, "install", "--no-compile", "-c", ROOT / "constraints.txt", f"{wheel}[jobs]", cwd=directory)
         return directory / "env"
 

@@ -77,9 +77,15 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize(("start", "unit"), HOSTILE.values(), ids=HOSTILE)
-def test_time_grows_with_the_size_only(start: bytes, unit: bytes) -> None:
-    small, large = (start + unit * (size // len(unit)) + start for size in (SIZE, 4 * SIZE))
+SLOW = {"records without a length", "ARC header lines", "record headers without an end"}
+"""Many failures in each kilobyte: a tenth of the size takes long enough to be measured."""
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_time_grows_with_the_size_only(name: str) -> None:
+    start, unit = HOSTILE[name]
+    least = SIZE // 10 if name in SLOW else SIZE
+    small, large = (start + unit * (size // len(unit)) + start for size in (least, 4 * least))
     assert seconds(large) < 8 * seconds(small) + 0.2
 
 

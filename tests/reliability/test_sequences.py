@@ -7,7 +7,7 @@ from pathlib import Path
 from bench.sequences.__main__ import run
 from bench.sequences.commands import KINDS
 
-SEQUENCES = 280
+SEQUENCES = 150
 
 
 def test_a_sequence_of_commands_ends_as_one_command_does(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_a_status_is_the_same_beside_an_odd_one(status: str) -> None:
 MUTANTS = """
 import random, sys, _native
 source, lines = random.Random(3), eval(sys.argv[1])
-for _ in range(100_000):
+for _ in range(40_000):
     line = bytearray(source.choice(lines))
     for _ in range(source.randrange(1, 4)):
         line[source.randrange(len(line))] = source.choice(b'"\\\\{} 0-\\0\\r,:u')

@@ -154,7 +154,7 @@ origins = Origins({b"http://example.com": b"com,example)"})
 random = random.Random(7)
 seeds = [bytes.fromhex(line) for line in open(sys.argv[1])]
 taken = 0
-for number in range(40000):
+for number in range(15000):
     data = bytearray(random.choice(seeds))
     for _ in range(random.choice((0, 1, 2, 5))):
         at = random.randrange(len(data) + 1)

@@ -171,7 +171,7 @@ tally, found = _native.Tally(), []
 for seed in seeds:
     head, _, block = seed.partition(b"\\r\\n\\r\\n")
     head, _, length = head.rpartition(b" ")
-    for _ in range(2000):
+    for _ in range(800):
         data = bytearray(block[:-4])
         for _ in range(drawn.choice((0, 1, 1, 2, 5))):
             data[drawn.randrange(len(data))] = drawn.choice((0, 34, 92, 123, 125, 91, 93, 44, 58, 10, 13, 60, 117, 255))

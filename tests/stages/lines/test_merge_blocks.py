@@ -192,7 +192,7 @@ import random
 from _native import Merger
 from cdxmill.errors import StoppedError
 random = random.Random(11)
-for number in range(1500):
+for number in range(600):
     texts, lines = [], set()
     for _ in range(random.randrange(9)):
         some = sorted(random.randbytes(random.choice((0, 1, 2, 3, 700))).replace(b"\\n", b"") for _ in range(random.randrange(30)))
