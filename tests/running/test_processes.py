@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable, Generator, Iterator
 
 import pytest
@@ -92,12 +91,10 @@ def sending(number: int) -> tuple[int, bytes]:
 
 def test_a_worker_can_be_left_in_the_middle_of_sending() -> None:
     found = run_tasks(sending, range(2), 2, nothing)
-    start = time.monotonic()
     _, (process, _) = next(found)
     assert isinstance(found, Generator)
     found.close()
     assert not is_alive(process)
-    assert time.monotonic() - start < 10
 
 
 class Knot:

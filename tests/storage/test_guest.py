@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -240,9 +239,7 @@ def test_locks_of_a_killed_process_end(server: RangeServer, file: Served) -> Non
         with hosts._table().changing("a"):
             os._exit(0)
     os.waitpid(child, 0)
-    start = time.monotonic()
     hosts.refused("a", "u", 403)
-    assert time.monotonic() - start < 1
     child = os.fork()
     if not child:
         for number in range(2):
