@@ -10,31 +10,13 @@ import pytest
 
 from cdxmill.cli.main import main
 
+from ..material.existing import directory, errors, state
 
-@pytest.fixture
-def directory(pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """`a.warc.gz` and `b.warc.gz` in the current directory."""
-    monkeypatch.chdir(tmp_path)
-    for name, source in (("a.warc.gz", "iana.warc.gz"), ("b.warc.gz", "example.warc.gz")):
-        shutil.copyfile(pywb_warcs / source, name)
-        os.utime(name, (5, 5))
-    return tmp_path
+__all__ = ["directory"]
 
 
 def index(*args: str) -> int:
     return main(["index", "-p", "1", "-o", "out", *args])
-
-
-def state() -> dict[str, tuple[bytes, int]]:
-    return {
-        str(path): (path.read_bytes(), path.stat().st_mtime_ns)
-        for path in Path("out").rglob("*")
-        if path.is_file()
-    }
-
-
-def errors(capfd: pytest.CaptureFixture[str]) -> str:
-    return capfd.readouterr().err
 
 
 def test_the_same_command_changes_nothing(directory: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -8,12 +8,11 @@ import socket
 import struct
 import time
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from http.server import BaseHTTPRequestHandler
-from threading import Thread
 from typing import NamedTuple
 
+from ..material.background import in_background
 from .range_server import QuietServer
 
 PAST = "Wed, 01 Jan 2020 00:00:00 GMT"
@@ -205,15 +204,6 @@ def _range(fault: str, data: bytes, span: tuple[int, int], headers: dict[str, st
     return Reply(206, headers, b"" if fault == "206-empty" else body, fault)
 
 
-@contextmanager
-def failing() -> Iterator[FaultServer]:
+def failing() -> AbstractContextManager[FaultServer]:
     """A running server, stopped at the end of the `with`."""
-    server = FaultServer()
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    return in_background(FaultServer())

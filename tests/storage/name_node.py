@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
+from tests.material.background import in_background
 from tests.storage.range_server import QuietServer
 
 PREFIX = "/webhdfs/v1"
@@ -205,15 +204,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-@contextmanager
-def name_node() -> Iterator[NameNode]:
+def name_node() -> AbstractContextManager[NameNode]:
     """A running name node, stopped at the end of the `with`."""
-    server = NameNode()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    return in_background(NameNode())

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import socket
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote
+
+from tests.material.background import in_background
 
 
 @dataclass
@@ -193,15 +193,6 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(seconds)
 
 
-@contextmanager
-def serving() -> Iterator[RangeServer]:
+def serving() -> AbstractContextManager[RangeServer]:
     """A running server, stopped at the end of the `with`."""
-    server = RangeServer()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    return in_background(RangeServer())

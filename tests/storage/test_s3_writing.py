@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.storage import s3
 from cdxmill.storage.location import locate
+from tests.material.background import in_background
 
 LARGE = random.Random(9).randbytes(20 << 20)
 """Several parts of a multipart upload."""
@@ -136,15 +136,9 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """What such a server is asked."""
     seen: list[str] = []
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Failing,), {"seen": seen}))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_address[1]}")
-    try:
+    with in_background(server):
         yield seen
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def test_an_upload_that_fails_half_way_is_aborted(failing: list[str]) -> None:
