@@ -30,7 +30,7 @@ from cdxmill.server.app import Server, Settings
 from cdxmill.server.collections import Collection
 from cdxmill.server.log import AccessLog
 from cdxmill.server.metrics import DIRECTORY
-from cdxmill.server.protocol import LimitedProtocol
+from cdxmill.server.protocol import WaitingProtocol
 from cdxmill.stages.zipnum.kept_texts import KeptTexts
 from cdxmill.storage.location import locate
 
@@ -96,7 +96,7 @@ def _config(workers: int) -> uvicorn.Config:
         "cdxmill.server.start:application",
         factory=True,
         workers=workers,
-        http=LimitedProtocol,
+        http=WaitingProtocol,
         loop="uvloop",
         ws="none",
         lifespan="on",
