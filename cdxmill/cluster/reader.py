@@ -34,6 +34,7 @@ from cdxmill.formats.clusters.zipnum import (
     parse_locations,
 )
 from cdxmill.stages.window import ReadAt
+from cdxmill.stages.zipnum.block_pieces import ReadShard, Tables
 from cdxmill.stages.zipnum.find_lines import BlockReader
 from cdxmill.stages.zipnum.secondary_index import LOCAL_PAGE, REMOTE_PAGE, DamagedCluster, SecondaryIndex
 from cdxmill.storage.interface import Entry
@@ -71,8 +72,8 @@ class ClusterReader:
         self.cluster, self.index = cluster, index
         self._index_file, self.state = index_file, state
         self.is_remote, self._directory = index_file.is_remote, index_file.parent
-        self._rule = rule
-        self._open = OpenShards(_MOST_OPEN)
+        self._rule, self._manifest_file = rule, index_file.parent / MANIFEST
+        self._open, self.tables = OpenShards(_MOST_OPEN), Tables()
         self._checked = time.monotonic()
         self._listed: Entry | None = None
         index.check_last = self.check_last
@@ -123,9 +124,9 @@ class ClusterReader:
             self._open.add(shard, OpenShard(place, read_at, files.pop_all()))
             return data
 
-    def blocks(self) -> BlockReader:
-        """A reader of blocks."""
-        return BlockReader(self.read)
+    def blocks(self, read: ReadShard | None = None) -> BlockReader:
+        """A reader of blocks, by `read` or else by its own function. They share what is known of the blocks."""
+        return BlockReader(read or self.read, tables=self.tables)
 
     def has_changed(self) -> bool:
         """Whether the index or cluster.json has changed since it was opened. Not over HTTP; elsewhere at a URL it is asked seldom."""
@@ -135,7 +136,7 @@ class ClusterReader:
         return self.has_other_index() or (self._listed is not None and self._listed != self._manifest_state())
 
     def _manifest_state(self) -> Entry | None:
-        return None if self.state is None else (self._directory / MANIFEST).status()
+        return None if self.state is None else self._manifest_file.status()
 
     def has_other_index(self) -> bool:
         """Whether the index is another one than that which was opened. Not over HTTP."""

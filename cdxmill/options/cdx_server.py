@@ -42,6 +42,13 @@ class CdxServing(Options):
         default=0,
         min=0,
     )
+    cache: int = option(
+        "--cache N",
+        "Memory of each worker, in MiB, for sections of blocks that are asked for again. 0: none.",
+        default=64,
+        min=0,
+        max=1 << 20,
+    )
     log: str | None = option(
         "--log FILE", "Write a line for each request to this file; - is stderr.", default=None
     )

@@ -28,6 +28,7 @@ from cdxmill.stages.lines.line_lists import is_capture_line, split_lines, text_o
 from cdxmill.stages.lines.merge_lines import sort_lists
 from cdxmill.stages.lines.sorted_input import Order
 from cdxmill.stages.window import ReadAt
+from cdxmill.stages.zipnum.block_pieces import ReadShard
 from cdxmill.stages.zipnum.find_lines import BlockReader
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 from cdxmill.stages.zipnum.sorted_text import PAGE, SortedPieces, TextIndex, spread_pages
@@ -59,9 +60,9 @@ class CdxFile:
         """Bytes of the file."""
         return self._read_at(offset, size)
 
-    def blocks(self) -> BlockReader:
-        """A reader of blocks."""
-        return BlockReader(self.read, SortedPieces)
+    def blocks(self, read: ReadShard | None = None) -> BlockReader:
+        """A reader of blocks, by `read` or else by its own function."""
+        return BlockReader(read or self.read, SortedPieces)
 
     def block_lines(self) -> int:
         """0: blocks have no fixed number of lines."""

@@ -7,18 +7,23 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from cdxmill.cluster.find import Rule
+from cdxmill.cluster.reader import ClusterReader
 from cdxmill.errors import UsageError
 from cdxmill.search.lookup import open_searched
 from cdxmill.search.opened import OpenCluster
+from cdxmill.stages.zipnum.kept_texts import KeptTexts
 
 
 class KeptCluster:
-    """The cluster or CDX file at a path or URL. Raises UsageError if there is none, InputError if it cannot be read or is corrupt."""
+    """The cluster or CDX file at a path or URL. Texts of its blocks that are needed again are kept in `texts`.
 
-    def __init__(self, path: str, rule: Rule | None = None) -> None:
-        self.path, self._rule = path, rule
+    Raises UsageError if there is none, InputError if it cannot be read or is corrupt.
+    """
+
+    def __init__(self, path: str, rule: Rule | None = None, texts: KeptTexts | None = None) -> None:
+        self.path, self._rule, self._texts = path, rule, texts
         self._lock = threading.Lock()
-        self._held: _Held | None = _Held(path, rule)
+        self._held: _Held | None = _Held(path, rule, texts)
 
     def close(self) -> None:
         """Close its files. It can be asked nothing more."""
@@ -44,7 +49,7 @@ class KeptCluster:
         with self._lock:
             held = self._held
             if held is not None and held.reader.has_changed():
-                old, held = held, _Held(self.path, self._rule)
+                old, held = held, _Held(self.path, self._rule, self._texts)
                 self._held = held
                 old.is_old = True
                 old.close_unused()
@@ -63,9 +68,11 @@ class KeptCluster:
 class _Held:
     """An open cluster, and the number of answers that are being read from it."""
 
-    def __init__(self, path: str, rule: Rule | None) -> None:
+    def __init__(self, path: str, rule: Rule | None, texts: KeptTexts | None) -> None:
         self.files = ExitStack()
         self.reader = self.files.enter_context(open_searched(path, rule)).reader
+        if isinstance(self.reader, ClusterReader):
+            self.reader.tables.texts = texts
         self.answers, self.is_old = 0, False
 
     def close_unused(self) -> None:

@@ -12,6 +12,7 @@ from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Protocol
 
 from cdxmill.errors import UsageError
+from cdxmill.stages.zipnum.block_pieces import ReadShard
 from cdxmill.stages.zipnum.find_lines import BlockReader, find_backwards, find_lines, wanted_blocks
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex
 
@@ -40,8 +41,8 @@ class BlockSource(Protocol):
     def read(self, shard: bytes, offset: int, size: int, /) -> bytes:
         """Bytes of a shard."""
 
-    def blocks(self) -> BlockReader:
-        """A reader of blocks."""
+    def blocks(self, read: ReadShard | None = None) -> BlockReader:
+        """A reader of blocks, by `read` or else by its own function. What is found out about blocks is shared by all."""
 
     def block_lines(self) -> int | None:
         """Lines of a full block. None: the cluster does not record it. 0: it is a CDX file."""

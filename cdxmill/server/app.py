@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 from cdxmill.server.answers import JSON, RequestError, Response
 from cdxmill.server.collections import Collection
@@ -25,6 +26,8 @@ class Settings:
 
     replay: str | None = None
     rate: float = 0.0
+    clients: Path | None = None
+    """The file in which workers count the requests of each client, if there is a rate."""
     log: str | None = None
 
 
@@ -34,7 +37,7 @@ class Server:
     def __init__(self, collections: Mapping[str, Collection], settings: Settings) -> None:
         self._collections = collections
         self.metrics, self.log, self.replay = Metrics(), AccessLog(settings.log), settings.replay
-        self._limit = ClientLimits(settings.rate) if settings.rate else None
+        self._limit = ClientLimits(settings.rate, settings.clients) if settings.clients else None
         self.threads = ThreadPoolExecutor(_THREADS, "answers")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,6 +59,8 @@ class Server:
             for one in self._collections.values():
                 one.close()
             self.log.close()
+            if self._limit is not None:
+                self._limit.close()
             await send({"type": "lifespan.shutdown.complete"})
             return
 

@@ -22,6 +22,7 @@ from cdxmill.server.access import Access
 from cdxmill.server.answers import bad_request
 from cdxmill.server.patterns import compile_safely
 from cdxmill.server.watch import Watch, watched
+from cdxmill.stages.zipnum.kept_texts import KeptTexts
 from cdxmill.storage.location import locate
 
 
@@ -117,17 +118,25 @@ def _lines_of_page(cluster: OpenCluster, size: int) -> int:
 class Collection:
     """A cluster under a name. It is opened by the first question."""
 
-    def __init__(self, name: str, source: Source, access: Access | None, title: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        source: Source,
+        access: Access | None,
+        title: str = "",
+        texts: KeptTexts | None = None,
+    ) -> None:
         self.name, self.title, self.source, self.access = name, title or name, source, access
         self.is_local = not locate(source.cluster).is_remote
         self._lock = threading.Lock()
         self._kept: KeptCluster | None = None
+        self._texts = texts
 
     def kept(self) -> KeptCluster:
         """The open cluster."""
         with self._lock:
             if self._kept is None:
-                self._kept = KeptCluster(self.source.cluster)
+                self._kept = KeptCluster(self.source.cluster, texts=self._texts)
             return self._kept
 
     def close(self) -> None:

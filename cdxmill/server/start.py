@@ -12,7 +12,8 @@ import re
 import resource
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
@@ -29,7 +30,8 @@ from cdxmill.server.app import Server, Settings
 from cdxmill.server.collections import Collection
 from cdxmill.server.log import AccessLog
 from cdxmill.server.metrics import DIRECTORY
-from cdxmill.server.protocol import LimitedProtocol
+from cdxmill.server.protocol import WaitingProtocol
+from cdxmill.stages.zipnum.kept_texts import KeptTexts
 from cdxmill.storage.location import locate
 
 _SETTINGS = "CDXMILL_CDX_SERVER"
@@ -47,8 +49,10 @@ class _Started:
     access: tuple[str, ...]
     embargo: str | None
     replay: str | None
-    rate: float
+    rate: int
+    clients: str
     log: str | None
+    cache: int
 
 
 def serve(asked: CdxServing) -> int:
@@ -57,7 +61,14 @@ def serve(asked: CdxServing) -> int:
     found = find_collections(asked.clusters)
     named = {name: source.name for name, source in found.items()}
     started = _Started(
-        named, tuple(asked.access), asked.embargo, replay, asked.rate / asked.workers, asked.log
+        named,
+        tuple(asked.access),
+        asked.embargo,
+        replay,
+        asked.rate,
+        "",
+        asked.log,
+        asked.cache << 20,
     )
     _check(started, found.values())
     with (
@@ -65,6 +76,8 @@ def serve(asked: CdxServing) -> int:
         tempfile.TemporaryDirectory(prefix="cdxmill-") as numbers,
     ):
         listener.set_inheritable(True)
+        if asked.rate:
+            started = replace(started, clients=str(Path(numbers) / "clients"))
         os.environ[_SETTINGS] = json.dumps(asdict(started))
         if asked.workers > 1:
             os.environ[DIRECTORY] = numbers
@@ -83,7 +96,7 @@ def _config(workers: int) -> uvicorn.Config:
         "cdxmill.server.start:application",
         factory=True,
         workers=workers,
-        http=LimitedProtocol,
+        http=WaitingProtocol,
         loop="uvloop",
         ws="none",
         lifespan="on",
@@ -102,11 +115,13 @@ def application() -> Server:
     started = _Started(**{**told, "access": tuple(told["access"])})
     end_with_parent()
     access = _access(started)
+    texts = KeptTexts(started.cache) if started.cache else None
     collections = {
-        name: Collection(name, find_sources(place, None)[0], access)
+        name: Collection(name, find_sources(place, None)[0], access, texts=texts)
         for name, place in started.clusters.items()
     }
-    return Server(collections, Settings(started.replay, started.rate, started.log))
+    clients = Path(started.clients) if started.clients else None
+    return Server(collections, Settings(started.replay, started.rate, clients, started.log))
 
 
 def _check(started: _Started, sources: Iterable[Source]) -> None:

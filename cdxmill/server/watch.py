@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from cdxmill.cluster.overlays import Overlay
 from cdxmill.errors import StoppedError
 from cdxmill.search.opened import BlockSource, OpenCluster
+from cdxmill.stages.zipnum.block_pieces import ReadShard
 from cdxmill.stages.zipnum.find_lines import BlockReader
 from cdxmill.stages.zipnum.secondary_index import SecondaryIndex
 
@@ -73,9 +74,9 @@ class WatchedCluster:
         self._watch.check()
         return self._reader.read(shard, offset, size)
 
-    def blocks(self) -> BlockReader:
+    def blocks(self, read: ReadShard | None = None) -> BlockReader:
         """A reader of blocks."""
-        return BlockReader(self.read)
+        return self._reader.blocks(read or self.read)
 
     def block_lines(self) -> int | None:
         """As of the cluster."""

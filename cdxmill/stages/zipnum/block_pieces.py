@@ -7,13 +7,14 @@ text         [........................]...         inflated piece by piece, only
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from threading import Lock
 from typing import ClassVar
 
-from cachetools import LRUCache
 from isal import isal_zlib
 
 from cdxmill.formats.clusters.sections import HEAD, Sections, header_bytes, parse_sections
 from cdxmill.formats.clusters.zipnum import MAX_BLOCK, BlockRef
+from cdxmill.stages.zipnum.kept_texts import KeptTexts
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 
 ReadShard = Callable[[bytes, int, int], bytes]
@@ -32,16 +33,49 @@ _SMALL = 1 << 15
 """Bytes of a block that is read whole: over a network, that takes less time than a second request."""
 
 
+_WHOLE = -1
+"""In place of the number of a section: all of the block."""
 _MOST_TABLES = 4096
 """Tables that are kept, of up to 2 KiB each as a rule."""
 
 
-class Tables:
-    """What is known of the blocks of a cluster: their tables of sections, and which shards have blocks without one."""
+_MOST_KEPT = 1 << 20
+"""Compressed bytes of a block or section whose text may be kept."""
 
-    def __init__(self) -> None:
-        self.of_blocks: LRUCache[BlockRef, Sections] = LRUCache(_MOST_TABLES)
+
+class Tables:
+    """What is known of the blocks of a cluster: their tables of sections, and which shards have blocks without one.
+
+    With `texts`, texts that are needed again are kept there. Threads may share it.
+    """
+
+    def __init__(self, texts: KeptTexts | None = None) -> None:
+        self.of_blocks: dict[BlockRef, Sections] = {}
         self.without: set[bytes] = set()
+        self.texts = texts
+        self._lock = Lock()
+
+    def add(self, block: BlockRef, sections: Sections) -> None:
+        """Remember the table of a block, in place of an older one if there are too many."""
+        with self._lock:
+            while len(self.of_blocks) >= _MOST_TABLES:
+                del self.of_blocks[next(iter(self.of_blocks))]
+            self.of_blocks[block] = sections
+
+    def kept(self, block: BlockRef, part: int = _WHOLE) -> bytes | None:
+        """The text of a section of a block, or of all of it, if it was needed twice."""
+        return None if self.texts is None else self.texts.get((self, block, part))
+
+    def keep(
+        self, block: BlockRef, size: int, pieces: Iterator[bytes], part: int = _WHOLE
+    ) -> Iterator[bytes]:
+        """The pieces of a text of `size` compressed bytes. One that is needed again is kept, and comes in one piece."""
+        key = (self, block, part)
+        if self.texts is None or size > _MOST_KEPT or not self.texts.is_wanted(key):
+            return pieces
+        text = b"".join(pieces)
+        self.texts.add(key, text)
+        return iter((text,))
 
 
 class BlockPieces:
@@ -68,6 +102,9 @@ class BlockPieces:
     def opened(self, low: bytes, high: bytes) -> Iterator[bytes]:
         """The first pieces for a search. Reads the table of sections, if there is one and it is not known."""
         length = self.block.length
+        if (text := self._tables.kept(self.block)) is not None:
+            self.is_whole = True
+            return iter((text,))
         self.sections = self._tables.of_blocks.get(self.block)
         if self.sections is not None:
             return self.from_section(self.sections, *self.sections.containing(low, high))
@@ -82,8 +119,9 @@ class BlockPieces:
             raise self.corrupt(str(error)) from None
         if self.sections is None:
             self._tables.without.add(self.block.shard)
-            return self._checked(self._inflated(head), self.block.key)
-        self._tables.of_blocks[self.block] = self.sections
+            pieces = self._checked(self._inflated(head), self.block.key)
+            return self._tables.keep(self.block, length, pieces)
+        self._tables.add(self.block, self.sections)
         return self.from_section(self.sections, *self.sections.containing(low, high), head)
 
     def from_section(self, sections: Sections, first: int, end: int, head: bytes = b"") -> Iterator[bytes]:
@@ -92,6 +130,10 @@ class BlockPieces:
         for number in range(first, len(sections.keys)):
             self.section, self.beyond = number, b""
             start, stop = sections.starts[number : number + 2]
+            if (text := self._tables.kept(self.block, number)) is not None:
+                self._end_section(sections, number)
+                yield text
+                continue
             if begin + len(data) < stop:
                 until = sections.starts[max(end, number + 1)]
                 data, begin = (
@@ -102,7 +144,8 @@ class BlockPieces:
             if isal_zlib.crc32(section) != sections.checksums[number]:
                 raise self.corrupt(f"the CRC32 of its section {number + 1} does not match")
             step = min(len(section), _WHOLE_SECTION) if number + 1 < end else _SECTION_PIECE
-            yield from self._section_text(sections, number, section, step)
+            pieces = self._section_text(sections, number, section, step)
+            yield from self._tables.keep(self.block, len(section), pieces, number)
 
     def _section_text(self, sections: Sections, number: int, data: memoryview, step: int) -> Iterator[bytes]:
         """The text of a section, in pieces of `step` compressed bytes. Runs for every lookup."""
@@ -115,9 +158,13 @@ class BlockPieces:
             if pos + step >= len(data):
                 if inflater.eof != is_last or inflater.unused_data:
                     raise self.corrupt(f"its section {number + 1} does not end where its table says")
-                self.is_whole = is_last
-                self.beyond = b"" if is_last else sections.keys[number + 1]
+                self._end_section(sections, number)
             yield piece
+
+    def _end_section(self, sections: Sections, number: int) -> None:
+        """The last piece ends a section."""
+        self.is_whole = number + 1 == len(sections.keys)
+        self.beyond = b"" if self.is_whole else sections.keys[number + 1]
 
     def _checked(self, pieces: Iterator[bytes], key: bytes) -> Iterator[bytes]:
         """The text in pieces. Raises DamagedCluster if it does not begin with the key of the block."""

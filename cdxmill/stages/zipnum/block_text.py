@@ -18,7 +18,7 @@ class BlockText:
         self.block = source.block
         self._source = source
         self._pieces: Iterator[bytes] | None = None
-        self._text = bytearray()
+        self._text: bytes | bytearray = b""
         self._floor = b""
 
     def can_answer(self, low: bytes) -> bool:
@@ -60,13 +60,22 @@ class BlockText:
             end = piece.rfind(b"\n")
             start = piece.rfind(b"\n", 0, end) + 1 if end > 0 else 0
             if start and piece[start:end] < low:
-                self._text = bytearray(piece[end + 1 :])
+                self._text = piece[end + 1 :]
             else:
-                self._text += piece
+                self._append(piece)
             if self._reaches(high):
                 return
         if not self._source.is_whole:
             raise self._source.corrupt("as reported before")
+
+    def _append(self, piece: bytes) -> None:
+        """Add a piece to the text. The first one is not copied: it may be a kept one, of a whole section."""
+        if not self._text:
+            self._text = piece
+        elif isinstance(self._text, bytearray):
+            self._text += piece
+        else:
+            self._text = bytearray().join((self._text, piece))
 
     def _reaches(self, high: bytes) -> bool:
         """Whether all lines < `high` are inflated: a whole line >= `high` is in the text, or a section's key follows it."""
@@ -81,7 +90,7 @@ class BlockText:
         elif self._source.sections is not None:
             first, end = self._source.sections.containing(low, high)
             if first > self._source.section:
-                self._text.clear()
+                self._text = b""
                 self._pieces = self._source.from_section(self._source.sections, first, end)
         return self._pieces
 

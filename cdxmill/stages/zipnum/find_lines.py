@@ -20,10 +20,11 @@ _GROUP = 32
 class BlockReader:
     """Opens blocks. The last one stays open for the next search."""
 
-    def __init__(self, read: ReadShard, pieces: type[BlockPieces] = BlockPieces) -> None:
-        self._read, self._pieces = read, pieces
+    def __init__(
+        self, read: ReadShard, pieces: type[BlockPieces] = BlockPieces, tables: Tables | None = None
+    ) -> None:
+        self._read, self._pieces, self._tables = read, pieces, tables or Tables()
         self._last: BlockText | None = None
-        self._tables = Tables()
 
     def text_of(self, block: BlockRef, low: bytes, read: ReadShard | None = None) -> BlockText:
         """The text of a block, for lines >= `low`. `read` replaces the reader's own function."""
@@ -48,11 +49,16 @@ class BlockReader:
         size = run[-1].offset + run[-1].length - start
         for block in run:
             check_length(block)
-        data = self._read(shard, start, size)
+        data = b""
+
+        def read_part(_: bytes, offset: int, length: int) -> bytes:
+            # the texts of all blocks may be known
+            nonlocal data
+            data = data or self._read(shard, start, size)
+            return data[offset - start : offset - start + length]
+
         for block in run:
-            yield self.text_of(
-                block, low, lambda _, offset, size: data[offset - start : offset - start + size]
-            )
+            yield self.text_of(block, low, read_part)
 
 
 def wanted_blocks(index: SecondaryIndex, low: bytes, high: bytes) -> Iterator[BlockRef]:

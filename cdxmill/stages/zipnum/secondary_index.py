@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from threading import Lock
 from typing import NamedTuple
 
 from cdxmill.formats.clusters.zipnum import BEYOND, BlockRef, NumberedBlock, parse_numbered_line
@@ -105,6 +106,7 @@ class SecondaryIndex:
         self._key = key
         self._starts: dict[int, Start] = {}
         self._heads: dict[int, _Head] = {}
+        self._lock = Lock()
 
     def blocks(self, low: bytes) -> Iterator[BlockRef]:
         """All blocks from the one that may contain `low`. Raises DamagedCluster."""
@@ -143,9 +145,11 @@ class SecondaryIndex:
         """The lines from `pos` to the end of its page. They are kept for the next search."""
         head = self._heads.get(pos)
         if head is None:
-            while len(self._heads) >= max(1, _HELD // self._page):
-                del self._heads[next(iter(self._heads))]
-            head = self._heads[pos] = self._read_head(pos, b"")
+            head = self._read_head(pos, b"")
+            with self._lock:
+                while len(self._heads) >= max(1, _HELD // self._page):
+                    del self._heads[next(iter(self._heads))]
+                self._heads[pos] = head
         return head
 
     def _read_head(self, pos: int, before: bytes) -> _Head:

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.zipnum import BlockRef, format_part_line, parse_index_line
 from cdxmill.stages.lines.line_lists import cut_blocks
+from cdxmill.stages.zipnum.block_pieces import Tables
 from cdxmill.stages.zipnum.find_lines import BlockReader, find_lines, wanted_blocks
+from cdxmill.stages.zipnum.kept_texts import KeptTexts
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex
 from cdxmill.stages.zipnum.write_shard import write_shard
 
@@ -83,6 +85,34 @@ def test_one_reader_answers_many_queries(
     for low, high in questions + questions[::-1]:
         lists = find_lines(wanted_blocks(index, low, high), reader, low, high, join)
         assert [line for part in lists for line in part] == [line for line in lines if low <= line < high]
+
+
+@given(
+    sorted_lines,
+    st.integers(1, 9),
+    compressors,
+    st.lists(st.tuples(word, word), min_size=1, max_size=9),
+    st.booleans(),
+    st.sampled_from([1 << 20, 400]),
+)
+def test_texts_that_are_needed_again_are_not_read_again(
+    lines: list[bytes],
+    numlines: int,
+    compressor: Compressor,
+    questions: list[tuple[bytes, bytes]],
+    join: bool,
+    memory: int,
+) -> None:
+    shards = Shards(lines, numlines, compressor)
+    index = SecondaryIndex(lambda offset, size: shards.index[offset : offset + size], len(shards.index), 32)
+    tables = Tables(KeptTexts(memory))
+    for turn in range(3):
+        shards.reads.clear()
+        for low, high in questions:
+            reader = BlockReader(shards.read, tables=tables)
+            lists = find_lines(wanted_blocks(index, low, high), reader, low, high, join)
+            assert [line for part in lists for line in part] == [line for line in lines if low <= line < high]
+        assert shards.reads == [] or turn < 2 or memory == 400
 
 
 def test_a_block_without_sections_costs_no_read_for_its_table() -> None:
