@@ -35,6 +35,7 @@ from cdxmill.search.kept import KeptCluster
 from cdxmill.search.lookup import is_one_cluster
 from cdxmill.search.many import Answer
 from cdxmill.search.query import PreparedQuery, query_of
+from cdxmill.search.servers import with_servers
 from cdxmill.stages.records.decode_payload import decode_payload
 from cdxmill.stages.records.fetch_record import FetchedRecord
 from cdxmill.stages.records.record_parts import record_parts, record_timestamp
@@ -94,8 +95,8 @@ class CopyCall(Copying):
 def lookup(asked: LookupCall) -> Iterator[Capture]:
     """Yield the captures of `url` in `cluster` as dictionaries with the field names of pywb's CDX server.
 
-    `cluster` is what the command takes: the directory or URL of a ZipNum cluster, a CDX file, a crawl by name, or several
-    with commas between them. `url` is a URL, a prefix (`example.com/*`) or a domain (`*.example.com`). All values are text. Raises UsageError if the question is
+    `cluster` is what the command takes: the directory or URL of a ZipNum cluster, a CDX file, a crawl by name, a CDX
+    server, or several with commas between them. `url` is a URL, a prefix (`example.com/*`) or a domain (`*.example.com`). All values are text. Raises UsageError if the question is
     invalid or there is no cluster, InputError if the cluster cannot be read or is corrupt.
     """
     query = PreparedQuery(query_of(asked))
@@ -104,6 +105,7 @@ def lookup(asked: LookupCall) -> Iterator[Capture]:
 
 
 def _lookup(cluster: str, query: PreparedQuery, keys: KeyRange, url: str) -> Iterator[Capture]:
+    cluster = with_servers(cluster)
     if is_one_cluster(cluster):
         with Cluster(cluster) as opened:
             for lines in opened._answer(query, keys):
@@ -145,7 +147,7 @@ def _answers(cluster: str, urls: Iterable[str], query: Query) -> Iterator[Answer
     """The answers for `urls`. Raises UsageError for the first URL that is invalid."""
     from cdxmill.search.several import lookup_named  # slow to import
 
-    for answer in lookup_named(cluster, urls, query):
+    for answer in lookup_named(with_servers(cluster), urls, query):
         if answer.error is not None:
             raise answer.error
         yield answer

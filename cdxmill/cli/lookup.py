@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
 from cdxmill.cli.command import print_error, standard_output
@@ -32,7 +33,8 @@ class LookupArguments(Query):
     cluster: str = argument(
         "CLUSTER",
         "ZipNum cluster: directory, URL (http, https, s3, hdfs) or .idx file. Also a CDX or CDXJ file, or a crawl by"
-        " name, such as CC-MAIN-2024-22 or CC-MAIN-2024-*. Several are separated by commas.",
+        " name, such as CC-MAIN-2024-22 or CC-MAIN-2024-*, or a collection of a CDX server, such as"
+        " http://HOST/NAME. Several are separated by commas.",
     )
     url: str | None = argument(
         "URL",
@@ -79,12 +81,16 @@ def lookup(arguments: LookupArguments) -> int:
 
     With --input, the answers have the order of the URLs. If all URLs are exact, each block is read once.
 
+    A URL that ends in /cdx or -index, or starts with cdx+, is a CDX server with pywb's API. Another http URL without an
+    index is one, too, if URL/cdx answers.
+
     Examples:
         cdxmill lookup cluster http://example.com/
         cdxmill lookup cluster 'http://example.com/*' --from 2014 --fl timestamp,url
         cdxmill lookup all.cdxj '*.example.com' --count --by-source
     """
     from cdxmill.search.lookup import in_order
+    from cdxmill.search.servers import with_servers
 
     urls = urls_of(arguments.url, arguments.input, "URL")
     if arguments.input is not None:
@@ -92,6 +98,7 @@ def lookup(arguments: LookupArguments) -> int:
 
         check_read_once(arguments.cluster, arguments.input)
     with standard_output() as out, in_order(arguments.cluster, [arguments.url]):
+        arguments = replace(arguments, cluster=with_servers(arguments.cluster))
         if arguments.show_num_pages or arguments.count or arguments.estimate:
             done = _print_sizes(arguments, urls, out)
         else:

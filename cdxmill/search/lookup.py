@@ -15,6 +15,7 @@ from cdxmill.options.queries import Query
 from cdxmill.search.many import Answer, answer_many
 from cdxmill.search.opened import OpenCluster
 from cdxmill.search.query import PreparedQuery
+from cdxmill.search.servers import is_server
 from cdxmill.storage.location import Location, PathOrUrl, locate
 
 Skip = Callable[[InputError], None]
@@ -107,8 +108,9 @@ def _has_tree_header(place: Location) -> bool:
 
 
 def is_one_cluster(text: str) -> bool:
-    """Whether `text` is the path or URL of one cluster or CDX file: no name of a crawl, not several, not -."""
-    return names_in(text) == [text] and not (is_named_crawl(text) or text == STDIN or is_prefix_index(text))
+    """Whether `text` is the path or URL of one cluster or CDX file: no name of a crawl, not several, no server, not -."""
+    is_other = is_named_crawl(text) or text == STDIN or is_server(text) or is_prefix_index(text)
+    return names_in(text) == [text] and not is_other
 
 
 def names_in(text: str) -> list[str]:
@@ -137,7 +139,7 @@ def _is_source(text: str) -> bool:
     """
     place = locate(text)
     if place.is_remote:
-        has_ending = CDX_NAME.search(text) or is_index_file(place) or is_prefix_index(text)
+        has_ending = CDX_NAME.search(text) or is_index_file(place) or is_server(text) or is_prefix_index(text)
         return place.scheme not in ("http", "https") or bool(has_ending)
     try:
         return is_named_crawl(text) or is_prefix_index(text) or is_cdx_file(place) or bool(find_index(place))

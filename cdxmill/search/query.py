@@ -126,6 +126,8 @@ class PreparedQuery:
         self.is_reversed = query.sort in ("reverse", "newest") and query.closest is None
         self.few = query.limit is not None and not self.is_reversed and query.closest is None
         """Whether few lines are read, of many: the first reads are small."""
+        self.most: int | None = None
+        """The number of first lines that are enough, if a source that is asked for its lines may be told."""
         self.fields = query.fields and tuple(ALSO.get(name, name) for name in query.fields)
         self._format = line_format(query.output, self.fields, query.resolve_revisits)
         self.header = header(query.output, self.fields, query.resolve_revisits)

@@ -73,6 +73,7 @@ class SeveralSources:
             rest = replace(rest, filter=(), from_ts=None, to=None)
         self._part, self._rest = PreparedQuery(early, skip), PreparedQuery(rest, skip)
         self._part.few = asked.few
+        self._part.most = query.limit if asked.few and not is_late and query.collapse is None else None
         self._part.unknown, self._part.has_times = (), asked.has_times
         self._part.read = [name for name in asked.read if name != CRAWL]
         self._asked, self.sources, self._opened = asked, sources, opened
@@ -126,7 +127,7 @@ class SeveralSources:
         return Estimate(lines, lines, lines, 0)
 
     def count_pages(self, url: str) -> Pages:
-        """The number of pages of a URL. Raises UsageError for a prefix B-tree, which has none."""
+        """The number of pages of a URL. Raises UsageError for a prefix B-tree or a server: they have none here."""
         keys, size = self._asked.keys(url), self._asked.query.page_size
         low, high, _ = keys
         blocks = sum(count_blocks(one, low, high) for one in self._indexes(low, high))
@@ -138,7 +139,7 @@ class SeveralSources:
         """The sources, which have to be clusters or CDX files."""
         found = [one.opened for one in self._opened if isinstance(one, SearchedCluster)]
         if len(found) < len(self._opened):
-            raise UsageError(f"{self._place}: a prefix B-tree has no pages; use --limit, or --from and --to")
+            raise UsageError(f"{self._place}: only clusters have pages; use --limit, or --from and --to")
         return found
 
     def _indexes(self, low: bytes, high: bytes) -> list[SecondaryIndex]:

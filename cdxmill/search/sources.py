@@ -16,6 +16,7 @@ from cdxmill.search.lookup import Skip, is_cdx_file, is_named_crawl, is_prefix_i
 from cdxmill.search.many import Answer, answer_many, answer_urls
 from cdxmill.search.opened import OpenCluster
 from cdxmill.search.query import PreparedQuery, stored_near
+from cdxmill.search.servers import SearchedServer, is_server
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import locate
 
@@ -70,6 +71,11 @@ class Source(NamedTuple):
         """Whether it is a prefix B-tree."""
         return not self.crawl and is_prefix_index(self.name)
 
+    @property
+    def is_server(self) -> bool:
+        """Whether it is a CDX server."""
+        return not self.crawl and is_server(self.name)
+
 
 def find_sources(text: str, archives: str | None, newest: int | None = None) -> list[Source]:
     """The sources that `text` names, separated by commas; of a pattern of crawls the `newest`. Raises UsageError, InputError."""
@@ -101,7 +107,7 @@ def check_read_once(sources: str, queries: str) -> None:
 
 def _source(name: str, archives: str | None) -> Source:
     place = locate(name)
-    if name == STDIN or is_prefix_index(name):
+    if name == STDIN or is_server(name) or is_prefix_index(name):
         return Source(name, ArchivePlaces(archives))
     if is_cdx_file(place):
         if not place.exists():
@@ -123,11 +129,11 @@ def state_of(source: Source) -> Entry | None:
 def open_source(source: Source, rule: Rule | None = None) -> Iterator[LineSource]:
     """Open a source. Raises UsageError and InputError as `open_cluster`, also inside the `with`."""
     with ExitStack() as files:
-        if source.is_tree:
-            if rule is not None:
-                raise UsageError(
-                    f"{source.name}: --shard-index-loc needs a cluster, and this is a prefix B-tree"
-                )
+        if rule is not None and (source.is_tree or source.is_server):
+            raise UsageError(f"{source.name}: --shard-index-loc needs a cluster, and this is none")
+        if source.is_server:
+            yield SearchedServer(source.name)
+        elif source.is_tree:
             from cdxmill.search.prefix_index import open_prefix_index  # most sources are clusters
 
             yield SearchedTree(files.enter_context(open_prefix_index(source.name)))

@@ -9,7 +9,9 @@ import asyncio
 import re
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from cdxmill.server.old_clients import OLD, send_without_chunks
 
 SECONDS = 20.0
 """The time in which a whole request has to arrive."""
@@ -100,6 +102,11 @@ class LimitedProtocol(HttpToolsProtocol):
         """A request is complete."""
         self._stop_timer()
         super().on_message_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        if cycle.scope["http_version"] == OLD:
+            send_without_chunks(cycle)
+        super()._start_asgi_task(cycle, app)
 
     def _start_timer(self) -> None:
         self._stop_timer()

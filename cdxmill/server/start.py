@@ -146,7 +146,7 @@ def find_collections(given: Iterable[str]) -> dict[str, Source]:
     for text in given:
         name, place = _split(text)
         for source in find_sources(place, None):
-            if source.is_pipe or source.is_tree:
+            if source.is_pipe or source.is_tree or source.is_server:
                 raise UsageError(f"{place}: give a ZipNum cluster or a CDX file")
             own = name if name and not source.is_listed else source.crawl or _own_name(place)
             if not _NAME.fullmatch(own) or own in _TAKEN or own.endswith("-index"):

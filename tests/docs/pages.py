@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from ..serving.browser import find_program
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 OF_THE_PROJECT = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
@@ -92,7 +94,7 @@ def shows(shown: str, printed: str) -> bool:
 
 def environment() -> dict[str, str]:
     """The environment of an example: the commands of this Python first, a terminal of 80 columns."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}{os.pathsep}/usr/sbin"
     return {**os.environ, "PATH": path, "COLUMNS": "80", "LC_ALL": "C.UTF-8"}
 
 
@@ -103,8 +105,10 @@ def run_examples(commands: list[str], directory: Path) -> list[str]:
     commands leave running ends.
     """
     (directory / ".venv").symlink_to(sys.prefix)
-    if any(command.startswith("bin/") for command in commands):
+    if any(command.startswith("bin/") or " conf/" in command for command in commands):
         link_launchers(directory)
+    if any(command.startswith("nginx ") for command in commands):
+        find_program(["nginx"], "nginx-light")
     port = free_port()
     script = "".join(f"{command}\n{_END}\n" for command in commands).replace(_PORT, port)
     done = subprocess.run(

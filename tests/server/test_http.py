@@ -189,11 +189,30 @@ def test_a_damaged_block_in_the_middle_breaks_the_connection(many_cluster: Path,
     with cdx_server(cluster) as server:
         with pytest.raises(http.client.IncompleteRead):
             server.ask("/c/cdx", url="*")
+        with pytest.raises(ConnectionResetError):
+            ask_with_http_1_0(server, "/c/cdx?url=*")
         assert server.ask("/c/cdx", url=MANY, limit=5).status == 200
         status, said = server.stop()
     assert status == 0
-    assert said.count("the answer is broken off") == 1
+    assert said.count("the answer is broken off") == 2
     assert "Traceback" not in said
+
+
+def ask_with_http_1_0(server: CdxServer, target: str) -> tuple[bytes, bytes]:
+    """The header and the body of an answer, which ends with its connection."""
+    with socket.create_connection(("127.0.0.1", server.port), 30) as connection:
+        connection.sendall(f"GET {target} HTTP/1.0\r\n\r\n".encode())
+        with connection.makefile("rb") as answer:
+            header, _, body = answer.read().partition(b"\r\n\r\n")
+    return header.lower(), body
+
+
+def test_a_client_with_http_1_0_gets_no_chunks(server: CdxServer) -> None:
+    for query, has_length in (("url=*", False), (f"url={MANY}same", True)):
+        header, body = ask_with_http_1_0(server, f"/many/cdx?{query}")
+        assert body == server.get(f"/many/cdx?{query}").body
+        assert (b"transfer-encoding" in header, b"content-length" in header) == (False, has_length)
+        assert b"connection: close" in header
 
 
 def test_a_client_is_limited_and_told_when_to_come_back(many_cluster: Path) -> None:

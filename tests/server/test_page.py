@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import re
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from ..material.cdx_server import CdxServer, cdx_server
-from ..serving.browser import dump_dom, find_chromium
+from ..serving.browser import dump_dom, find_chromium, screenshot
 from .conftest import REPLAY, line
 
 if TYPE_CHECKING:
     from tests.conftest import RunCdxmill
 
 IANA = "http://www.iana.org/"
+PICTURES = {
+    "cdx-server": ("900,640", False),
+    "cdx-server-dark": ("900,640", True),
+    "cdx-server-narrow": ("500,800", False),
+}
 
 
 def test_it_shows_the_captures_with_links_to_the_replay(server: CdxServer, tmp_path: Path) -> None:
@@ -43,3 +50,30 @@ def test_markup_in_a_line_is_text(run_cdxmill: RunCdxmill, tmp_path: Path) -> No
     assert "&lt;img src=x onerror=alert(1)&gt;" in html
     assert "<img" not in html
     assert "&lt;b&gt;" in html
+
+
+def test_it_is_shown_wide_narrow_and_dark(run_cdxmill: RunCdxmill, tmp_path: Path) -> None:
+    """Set CDXMILL_SCREENSHOTS to a directory to get the pictures of the docs; `pngquant --nofs 32` makes them small."""
+    pictures = Path(os.environ.get("CDXMILL_SCREENSHOTS") or tmp_path)
+    pages = ("", "about", "contact", "news", "news/archive")
+    lines = [
+        line(
+            f"example,many)/{page}",
+            f"{year}{month:02}0{1 + number}120000",
+            url=f"http://many.example/{page}",
+            length=str(2000 + 37 * (year + month + number) % 9000),
+            filename="many.warc.gz",
+            offset=str(len(page) + 10 * year + month),
+        )
+        for (number, page), year in product(enumerate(pages), range(2005, 2025))
+        for month in range(1, 2 + (year * 7 + number) % 6)
+    ]
+    (tmp_path / "a.cdxj").write_text("".join(lines))
+    run_cdxmill("zipnum", "-q", "-s", "1", "-o", tmp_path / "c", tmp_path / "a.cdxj")
+    with cdx_server(f"web={tmp_path / 'c'}", "--replay", REPLAY) as server:
+        for name, (size, is_dark) in PICTURES.items():
+            url = f"{server.site}/?url=many.example&match=host"
+            screenshot(find_chromium(), url, pictures / f"{name}.png", tmp_path, size, is_dark)
+    shown = {(pictures / f"{name}.png").read_bytes() for name in PICTURES}
+    assert len(shown) == len(PICTURES)
+    assert min(map(len, shown)) > 20_000

@@ -1,10 +1,11 @@
-"""Chromium without a window: the page as a browser shows it. It is installed by apt if it is missing."""
+"""Chromium without a window: the page as a browser shows it. Programs are installed by apt if they are missing."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -24,24 +25,30 @@ SECONDS = 120
 
 
 def find_chromium() -> str:
-    """The command of Chromium. Raises RuntimeError if it is missing and cannot be installed."""
-    if (found := _on_path()) is not None:
+    """The command of Chromium. Raises RuntimeError as `find_program`."""
+    return find_program(NAMES, "chromium")
+
+
+def find_program(names: Iterable[str], package: str) -> str:
+    """The first of these commands that is installed. Raises RuntimeError if none is, and its package cannot be installed."""
+    if (found := _on_path(names)) is not None:
         return found
-    advice = "no chromium found; install it (Debian: apt-get install chromium)"
+    advice = f"no {package} found; install it (Debian: apt-get install {package})"
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         raise RuntimeError(advice)
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in (["update"], ["install", "-y", "--no-install-recommends", "chromium"]):
+    for command in (["update"], ["install", "-y", "--no-install-recommends", package]):
         done = subprocess.run(
             ["apt-get", "-q", *command], env=env, capture_output=True, text=True, check=False
         )
-    if (found := _on_path()) is None:
+    if (found := _on_path(names)) is None:
         raise RuntimeError(f"{advice}; apt-get: {done.stdout[-500:]}{done.stderr[-500:]}")
     return found
 
 
-def _on_path() -> str | None:
-    return next(filter(None, map(shutil.which, NAMES)), None)
+def _on_path(names: Iterable[str]) -> str | None:
+    path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+    return next(filter(None, (shutil.which(name, path=path) for name in names)), None)
 
 
 def dump_dom(chromium: str, url: str, directory: Path) -> str:
@@ -49,9 +56,20 @@ def dump_dom(chromium: str, url: str, directory: Path) -> str:
     return _run(chromium, directory, "--dump-dom", url)
 
 
-def screenshot(chromium: str, url: str, picture: Path, directory: Path) -> None:
-    """Write a picture of the page at `url`."""
-    _run(chromium, directory, "--window-size=1000,700", "--hide-scrollbars", f"--screenshot={picture}", url)
+def screenshot(
+    chromium: str, url: str, picture: Path, directory: Path, size: str = "1000,700", is_dark: bool = False
+) -> None:
+    """Write a picture of the page at `url`, in a window of `size`, for people who like it dark."""
+    dark = ["--blink-settings=preferredColorScheme=0"] if is_dark else []
+    _run(
+        chromium,
+        directory,
+        f"--window-size={size}",
+        "--hide-scrollbars",
+        *dark,
+        f"--screenshot={picture}",
+        url,
+    )
 
 
 def _run(chromium: str, directory: Path, *arguments: str) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import email.utils
+import json
 import re
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
@@ -36,6 +37,7 @@ from cdxmill.storage.web.connections import (
     piece_of,
     pieces_of,
     send,
+    small_body,
 )
 
 _LEAST, _SHARE = 256, 16
@@ -45,6 +47,8 @@ _REMEMBERED = 300.0
 """Seconds in which a file that could not be read is not asked for again: thousands of captures may be in it."""
 REDIRECTS = 5
 """Real files have one or two redirects. More are a loop."""
+_LARGEST_ERROR, _SHOWN = 4096, 500
+"""Bytes of an error that is read, and characters of its message that are shown."""
 _CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)$")
 _STORED_AS = {".gz": ("gzip", "x-gzip"), ".zst": ("zstd",)}
 """Encodings that servers report for files with these suffixes, because the stored file is compressed."""
@@ -239,9 +243,18 @@ class HttpFile:
         if status not in (200, 206, 416):
             if self._location != self._start:  # the redirect may have changed
                 raise TryAgain(str(status))
+            text = f"{status} {answer.reason or ''}".strip() + self._told(answer)
             give_back(answer)
-            text = f"{status} {answer.reason or ''}".strip()
             raise refusal(self.url, status, f"cannot be read ({text})", "check the URL")
+
+    def _told(self, answer: BaseHTTPResponse) -> str:
+        """What a server says of an error in JSON, as CDX servers do: its `message`."""
+        if not answer.headers.get("content-type", "").startswith("application/json"):
+            return ""
+        with suppress(InputError, TryAgain, ValueError, AttributeError):
+            found = json.loads(small_body(self.url, answer, _LARGEST_ERROR)).get("message")
+            return f": {found[:_SHOWN]}" if isinstance(found, str) else ""
+        return ""
 
     def _check_end(self, answer: BaseHTTPResponse, first: int | None) -> None:
         """Raise TryAgain unless a 416 is true: the file ends before byte `first`."""
