@@ -165,12 +165,14 @@ def _of_one_file(bench: CrashBench) -> list[Scenario]:
     train = ["train-dictionary", *options, "-o", str(out / "d"), str(base / "moved")]
     table = ["cat", str(base / "in/example.warc.gz"), "--table", str(out / "table.tsv")]
     lines = ["export", "-q", "--to", "cdxj", "-o", str(out / "all.cdxj"), str(base / "cluster")]
+    wacz = ["export", "-q", *_ONE, "--to", "wacz", "-o", str(out / "all.wacz"), str(base / "real"), "*.com"]
     report = ["report", "-q", *_ONE, "--json", str(out / "report.json"), str(base / "cluster")]
     page = ["serve", "--config-only", str(out / "pywb"), "--archives", str(base / "in"), str(base / "real")]
     return [
         Scenario("prefix-index", tree, reruns=[tree + _REPLACE]),
         Scenario("train-dictionary", train, reruns=[train + _REPLACE]),
         Scenario("export", lines, reruns=[lines + _REPLACE]),
+        Scenario("export-wacz", wacz, reruns=[wacz + _REPLACE]),
         Scenario("report", report, reruns=[report + _REPLACE], has_stdout=True),
         Scenario("cat", table, has_stdout=True),
         Scenario("serve", page),

@@ -11,7 +11,7 @@ from cdxmill.running.failures import Failures
 
 @takes(Exporting)
 def export(asked: Exporting) -> ExportResult:
-    """Write the captures of `query` (by default all) in `cluster` to `output`. `format` is "parquet", "csv" or "cdxj".
+    """Write the captures of `query` (by default all) in `cluster` to `output`. `format` is "parquet", "csv", "cdxj" or "wacz".
 
     `to` is the last timestamp. Corrupt blocks are in the failures of the result, and the others are exported. Raises
     UsageError for invalid arguments, or if `output` exists and `replace` is not given, InputError if the cluster cannot be

@@ -102,10 +102,11 @@ class CopyResult:
 
 @dataclass(frozen=True)
 class ExportResult:
-    """What `export` wrote. `missing` is the number of values that a table cannot have, by column."""
+    """What `export` wrote. `missing` is the number of values that a table cannot have, by column; `pages` is that of a WACZ."""
 
     captures: int
     missing: dict[str, int]
+    pages: int | None
     failures: list[Failure]
 
 

@@ -157,11 +157,13 @@ static int split_filename(cdx_row *row)
     return 1;
 }
 
-/* Add the value of a field. A number that is `-` is missing. */
+/* Add the value of a field. One that is `-` is missing. */
 static int add_field(cdx_row *row, int column, cdx_text value)
 {
     if (column >= CDX_TEXTS && CDX_IS(value, "-"))
         return !(row->has & 1u << (column - CDX_TEXTS));
+    if (column >= 0 && CDX_IS(value, "-"))
+        return column != CDX_URL && column != CDX_FILENAME && !row->texts[column].at;
     switch (column) {
     case SKIPPED:
         return 1;

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from cdxmill.options.option import REPLACE, AnyPath, Needs, Quiet, argument, option
 from cdxmill.options.queries import CaptureFilters
 
-FORMATS = ("parquet", "csv", "cdxj")
+FORMATS = ("parquet", "csv", "cdxj", "wacz")
 
 
 class Exporting(Quiet, CaptureFilters):
@@ -17,13 +17,17 @@ class Exporting(Quiet, CaptureFilters):
         " name, such as CC-MAIN-2024-22. Several are separated by commas.",
         kw_only=False,
     )
-    query: str | None = argument(
-        "QUERY", "URL as in lookup: URL, URL* or *.HOST. Default: all captures.", default=None, kw_only=False
+    query: str | Iterable[str] | None = argument(
+        "QUERY...",
+        "URL as in lookup: URL, URL* or *.HOST; with --to wacz, several. Default: all captures.",
+        default=None,
+        kw_only=False,
     )
-    format: str = option("--to FORMAT", "parquet, csv or cdxj.", choices=FORMATS)
+    format: str = option("--to FORMAT", "parquet, csv, cdxj or wacz.", choices=FORMATS)
     output: AnyPath = option(
         "--output -o OUTPUT",
-        "parquet: a directory. csv, cdxj: a file, s3 or hdfs URL, compressed if it ends in .gz; - writes to stdout.",
+        "parquet: a directory. csv, cdxj: a file, s3 or hdfs URL, compressed if it ends in .gz; - writes to stdout."
+        " wacz: a file, s3 or hdfs URL that ends in .wacz.",
     )
     fields: str | Iterable[str] | None = option(
         "--fl --fields NAMES",
@@ -45,5 +49,35 @@ class Exporting(Quiet, CaptureFilters):
         Needs("format=parquet"),
         default=5_000_000,
         min=1000,
+    )
+    title: str | None = option("--title TEXT", "wacz: its title.", Needs("format=wacz"), default=None)
+    description: str | None = option(
+        "--description TEXT", "wacz: what it contains, as Markdown.", Needs("format=wacz"), default=None
+    )
+    archives: AnyPath | None = option(
+        "--archives LOCATION",
+        "wacz: where the archives are, as in copy. Default: those of the crawl, archives.tsv of the cluster, or the"
+        " current directory.",
+        Needs("format=wacz"),
+        default=None,
+    )
+    related: bool = option(
+        "--related",
+        "wacz: also copy the request and metadata records beside each response.",
+        Needs("format=wacz"),
+        default=False,
+    )
+    sign_command: str | None = option(
+        "--sign-command COMMAND",
+        'wacz: sign it with this program. It reads {"hash": ..., "created": ...} and prints JSON with the signature.',
+        Needs("format=wacz"),
+        default=None,
+    )
+    processes: int = option(
+        "--processes -p N",
+        "wacz: number of processes that copy. 0: one per core.",
+        Needs("format=wacz"),
+        default=4,
+        min=0,
     )
     replace: bool = REPLACE

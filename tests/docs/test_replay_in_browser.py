@@ -20,6 +20,8 @@ PAGE = DOCS / "tutorials/archivist.md"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cdxmill/npm"
 TYPES = {".html": "text/html", ".js": "text/javascript"}
 SECONDS = 60
+EXPORT = "cdxmill export cluster '*.iana.org' --to wacz -o warcs/site.wacz"
+"""What is replayed, too: one file, with a page like that of the tutorial."""
 
 
 class WithoutQuery(dict[str, Served]):
@@ -103,8 +105,10 @@ def fetch_package(directory: Path) -> None:
 
 def test_replayweb_page_shows_the_archive_of_the_tutorial(tmp_path: Path) -> None:
     assert shutil.which("npm"), "npm is missing; install it (Debian: apt-get install npm)"
-    run_examples([example.command for example in page_examples(PAGE)], tmp_path)
+    run_examples([*(example.command for example in page_examples(PAGE)), EXPORT], tmp_path)
     fetch_package(tmp_path)
+    page = (tmp_path / "warcs/index.html").read_text()
+    (tmp_path / "warcs/wacz.html").write_text(page.replace("index.cdxj", "site.wacz"))
     with serving() as server, browsing(tmp_path / "profile") as browser:
         server.files = WithoutQuery()
         for path in (tmp_path / "warcs").rglob("*.*"):
@@ -114,6 +118,11 @@ def test_replayweb_page_shows_the_archive_of_the_tutorial(tmp_path: Path) -> Non
         shown = browser.wait_for(FIND_TEXT)
         assert "responsible for the global coordination of the DNS Root" in str(shown)
         assert any(path.endswith("iana.warc.gz") and ranges for _, path, ranges in server.seen)
+        before = len(server.seen)
+        browser.call("Page.navigate", url=f"{server.url}/wacz.html")
+        shown = browser.wait_for(FIND_TEXT)
+        assert "responsible for the global coordination of the DNS Root" in str(shown)
+        assert any(path.endswith("site.wacz") and ranges for _, path, ranges in server.seen[before:])
 
 
 FIND_TEXT = """

@@ -72,7 +72,7 @@ def test_every_line_is_a_row_for_duckdb_pandas_polars_and_pyarrow(cluster: Path,
 def test_row_groups_are_pruned_by_key(cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cdxmill.commands.exporting.parquet.BATCH", 500)
     assert export("c", "--to", "parquet", "-o", "t", "--file-lines", "1000") == 0
-    assert [name for name in files(Path("t")) if name != "_export.json"] == [
+    assert [name for name in files(Path("t")) if name != "_cdxmill/export.json"] == [
         f"part-{number:05d}.zstd.parquet" for number in range(3)
     ]
     ends = []
@@ -152,7 +152,7 @@ def test_partitions_are_directories(cluster: Path, tmp_path: Path) -> None:
     build(tmp_path / "d", sorted(line % name for name in names))
     assert export("d", "--to", "parquet", "-o", "t", "--partition") == 0
     none = "__HIVE_DEFAULT_PARTITION__"
-    assert [name for name in files(Path("t")) if name != "_export.json"] == [
+    assert [name for name in files(Path("t")) if name != "_cdxmill/export.json"] == [
         f"crawl=A/subset={subset}/part-00000.zstd.parquet" for subset in ("robotstxt", "warc")
     ] + [f"crawl={none}/subset={none}/part-00000.zstd.parquet"]
 
@@ -173,8 +173,23 @@ def test_no_line_is_dropped_and_what_is_missing_is_counted(
     assert rows[0]["fetch_status"] is rows[1]["fetch_time"] is rows[2]["url"] is rows[5]["url"] is None
     assert rows[2]["url_host_registered_domain"] == "a.com"
     assert rows[4]["warc_record_offset"] == 5_000_000_000
-    about = json.loads(Path("t/_export.json").read_bytes())
+    about = json.loads(Path("t/_cdxmill/export.json").read_bytes())
     assert (about["rows"], about["rows_with_missing_values"]) == (6, 5)
+
+
+def test_a_hyphen_is_a_missing_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fields = '"status": "-", "mime": "-", "mime-detected": "-", "digest": "-", "redirect": "-", "length": "-"'
+    Path("a.cdxj").write_text(f'com,a)/ - {{"url": "http://a.com/", {fields}}}\n')
+    assert main_export("a.cdxj", "--to", "parquet", "-o", "t") == 0
+    assert capsys.readouterr().err == "t: 1 capture\n"
+    (row,) = pyarrow.parquet.read_table("t").to_pylist()
+    parts = {name: value for name, value in row.items() if value is not None and name[:8] != "url_host"}
+    assert parts == {
+        "url_surtkey": "com,a)/", "url": "http://a.com/", "url_protocol": "http", "url_path": "/"
+    }  # fmt: skip
 
 
 def main_export(*args: str) -> int:

@@ -42,6 +42,7 @@ NAMES = (
     "compact",
     "copy-2",
     "export",
+    "export-wacz",
     "add-overlay",
     "remove-overlay",
 )

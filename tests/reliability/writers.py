@@ -40,6 +40,7 @@ CALLS = {
     "copy, with failures": "copy -o w/o --archives mine c *.com",
     "export": "export c --to parquet -o w/o",
     "export, lines": "export c --to csv -o w/o.csv",
+    "export, wacz": "export c *.com --to wacz -p 1 --archives . -o w/o.wacz",
     "train-dictionary": "train-dictionary --size 8 --level 1 -o w/d 0.warc.gz",
     "prefix-index": "prefix-index build -o w/t 0.cdxj",
     "report": "report --html w/r.html --json w/r.json c",

@@ -95,7 +95,7 @@ def copy(asked: Asked, target: PathOrUrl, options: Copying, failures: Failures) 
         finished = Finished(place)
         if FAILURES in finished.names:
             check_failure_list(place / FAILURES)
-        work = WorkDirectory(directory, _job(asked, options))
+        work = WorkDirectory(directory, job_of(asked, options))
         try:
             plan = _plan(asked, work, finished)
             _check_related(place, options, plan)
@@ -108,7 +108,7 @@ def copy(asked: Asked, target: PathOrUrl, options: Copying, failures: Failures) 
             failures.report_one_listed(copied_as_it_is(one), "another digest than the index line")
         summary = _CopyRun(asked, options, work, finished, failures).copy(plan)
         failures.close_listed()
-        _list_failures(place / FAILURES, failures)
+        list_failures(place / FAILURES, failures)
         work.remove()
     return summary
 
@@ -140,7 +140,7 @@ def _check_related(target: Location, options: Copying, plan: dict[str, Any]) -> 
         )
 
 
-def _job(asked: Asked, options: Copying) -> str:
+def job_of(asked: Asked, options: Copying) -> str:
     """What decides the plan and the units. A pipe may be another one each time."""
     sources = [(source, state_of(source)) for source in asked.sources]
     once = time.time_ns() if any(source.is_pipe for source in asked.sources) else 0
@@ -332,7 +332,7 @@ def _about(asked: Asked) -> list[tuple[str, str]]:
     return [("description", f"captures of {shown}, copied from {', '.join(names) or 'index lines'}")]
 
 
-def _list_failures(place: Location, failures: Failures) -> None:
+def list_failures(place: Location, failures: Failures) -> None:
     """List the failures of this run in place of those of earlier runs."""
     if failures.items:
         rows = [

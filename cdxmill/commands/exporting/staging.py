@@ -1,6 +1,7 @@
 """A directory that gets its name only when it is complete, and replaces one that an earlier export wrote.
 
-It is written beside its place, under a temporary name. `_export.json` in it lists its files.
+It is written beside its place, under a temporary name. The list of its files is apart from them, as `scan` keeps its records:
+in the directory `_cdxmill`, which programs that read a directory of Parquet files skip.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cdxmill.errors import UsageError
+from cdxmill.formats.own_records import APART
 from cdxmill.storage.local import create_directory, stopping, sync_directory, temporary_name
 from cdxmill.storage.location import Location, locate
 
-LIST = "_export.json"
-"""Programs that read a directory of Parquet files skip names with an underscore."""
+LIST = f"{APART}/export.json"
 
 
 class StagedDirectory(NamedTuple):
@@ -31,6 +32,8 @@ class StagedDirectory(NamedTuple):
         """Write the list of its files, with what else is known `about` them, and sync it."""
         files = {name: (self.path / name).stat().st_size for name in _files_in(self.path)}
         target = self.path / LIST
+        with stopping(target):
+            target.parent.mkdir()
         with stopping(target), target.open("x") as file:
             json.dump({**about, "files": files}, file, indent=1)
             file.flush()

@@ -10,7 +10,7 @@ import re
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from cdxmill.formats.lines.capture_fields import Fields, is_cdxj, stored_fields
+from cdxmill.formats.lines.capture_fields import ABSENT, Fields, stored_fields
 from cdxmill.formats.lines.url_parts import split_filename, split_url
 
 TEXTS = (
@@ -60,6 +60,7 @@ _NUMBER = re.compile(r"\d+", re.ASCII)
 _TIME = re.compile(r"\d{14}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _JSON = "JSON"
+_OF_KEY = ("urlkey", "timestamp")
 
 Row = tuple[bytes | int | None, ...]
 """The values of COLUMNS."""
@@ -94,16 +95,14 @@ def read_row(line: bytes) -> ReadRow:
 
 
 def _fields_of(line: bytes, lost: list[str]) -> Fields:
-    """The fields of a line, without those of a CDX line that are `-`."""
+    """The fields of a line, without those that are `-`: they are missing."""
     try:
         fields = stored_fields(line)
     except (ValueError, RecursionError):
         lost.append(_JSON)
         key, _, rest = line.decode("utf-8", "surrogateescape").partition(" ")
         return {"urlkey": key, "timestamp": rest.partition(" ")[0]}
-    if is_cdxj(line):
-        return fields
-    return {name: value for name, value in fields.items() if value != "-" or name == "timestamp"}
+    return {name: value for name, value in fields.items() if value != "-" or name in _OF_KEY}
 
 
 def _text(value: object, column: str, lost: list[str]) -> bytes | None:
@@ -126,7 +125,7 @@ def _utf8(text: str | None) -> bytes | None:
 
 
 def _number(value: object, column: str, most: int, lost: list[str]) -> int | None:
-    if value in (None, "", "-"):
+    if value in (None, ""):
         return None
     text = str(value) if isinstance(value, str | int) else ""
     if len(text) <= most and _NUMBER.fullmatch(text):
@@ -136,6 +135,8 @@ def _number(value: object, column: str, most: int, lost: list[str]) -> int | Non
 
 
 def _milliseconds(value: object, lost: list[str]) -> int | None:
+    if value == ABSENT:
+        return None
     text = str(value) if isinstance(value, str | int) else ""
     try:
         if not _TIME.fullmatch(text):

@@ -37,6 +37,8 @@ ODD = (
     b"com,a)/ 20200131235959 {",
     b'com,a)/ 20200131235959 {"url": "http://[::1]:80"}',
     b'com,a)/ 00000131235959 {"url": "http://a.com"}',
+    b'com,a)/ - {"url": "-", "mime": "-", "filename": "-", "mime": "-"}',
+    b'com,a)/ 20200131235959 {"url": "http://a.com/", "mime": "-", "digest": "a", "digest": "-"}',
     b"",
     b" ",
     b"a",
