@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from bench.browser import dump_dom, find_chromium
+
 from ..material.cdx_server import CdxServer, cdx_server
-from ..serving.browser import dump_dom, find_chromium
 from .conftest import REPLAY, line
 
 if TYPE_CHECKING:

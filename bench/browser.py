@@ -49,9 +49,17 @@ def dump_dom(chromium: str, url: str, directory: Path) -> str:
     return _run(chromium, directory, "--dump-dom", url)
 
 
-def screenshot(chromium: str, url: str, picture: Path, directory: Path) -> None:
-    """Write a picture of the page at `url`."""
-    _run(chromium, directory, "--window-size=1000,700", "--hide-scrollbars", f"--screenshot={picture}", url)
+def screenshot(
+    chromium: str,
+    url: str,
+    picture: Path,
+    directory: Path,
+    size: tuple[int, int] = (1000, 700),
+    *more: str,
+) -> None:
+    """Write a picture of the page at `url`. `more` are options of Chromium."""
+    window = f"--window-size={size[0]},{size[1]}"
+    _run(chromium, directory, window, "--hide-scrollbars", *more, f"--screenshot={picture}", url)
 
 
 def _run(chromium: str, directory: Path, *arguments: str) -> str:
