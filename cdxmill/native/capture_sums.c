@@ -128,11 +128,11 @@ static int add_line(Sums *sums, const cdx_capture_line *line, uint64_t *size)
     return failed ? -1 : 0;
 }
 
-static int keep(PyObject *list, cdx_text line)
+static int keep(PyObject *list, uint64_t size, cdx_text line)
 {
-    PyObject *bytes = cdx_bytes(line);
-    int failed = !bytes || PyList_Append(list, bytes) < 0;
-    Py_XDECREF(bytes);
+    PyObject *pair = Py_BuildValue("Ky#", (unsigned long long)size, line.at, (Py_ssize_t)cdx_size(line));
+    int failed = !pair || PyList_Append(list, pair) < 0;
+    Py_XDECREF(pair);
     return failed ? -1 : 0;
 }
 
@@ -156,7 +156,7 @@ METHOD(sums_take)
         if (!cdx_read_capture_line((cdx_text){at, end}, &line))
             return PyLong_FromSsize_t(at - text.at);
         if (take_key(sums, line.key) < 0 || add_line(sums, &line, &size) < 0 ||
-            (size > floor && keep(large, (cdx_text){at, end}) < 0))
+            (size > floor && keep(large, size, (cdx_text){at, end}) < 0))
             return NULL;
     }
     return PyLong_FromSize_t(cdx_size(text));

@@ -74,23 +74,45 @@ static cdx_group *new_group(cdx_groups *groups, uint64_t hash, cdx_byte kind, cd
     return made;
 }
 
-static cdx_group *find_group(cdx_groups *groups, uint64_t hash, cdx_byte kind, cdx_text name)
+static int is_group(const cdx_groups *groups, const cdx_group *group, cdx_byte kind, cdx_text name)
 {
-    size_t length = cdx_size(name) + 1, slot = hash & groups->mask;
+    const cdx_byte *at = groups->names + group->at;
+    size_t size = cdx_size(name);
+    return group->length == size + 1 && at[0] == kind && !memcmp(at + 1, name.at, size);
+}
+
+static cdx_group *find_group(cdx_groups *groups, cdx_byte kind, cdx_text name)
+{
+    uint64_t hash = cdx_hash_of(name, (uint64_t)(uintptr_t)groups ^ kind);
+    size_t slot = hash & groups->mask;
     for (uint32_t found; (found = groups->slots[slot]); slot = (slot + 1) & groups->mask) {
         cdx_group *group = &groups->groups[found - 1];
-        const cdx_byte *at = groups->names + group->at;
-        if (group->hash == hash && group->length == length && at[0] == kind && !memcmp(at + 1, name.at, length - 1))
+        if (group->hash == hash && is_group(groups, group, kind, name))
             return group;
     }
     return new_group(groups, hash, kind, name);
+}
+
+/* As find_group, which is not asked for a group that a line before had. */
+static cdx_group *recent_group(cdx_groups *groups, cdx_byte kind, cdx_text name)
+{
+    size_t size = cdx_size(name);
+    unsigned sum = kind * 29u + (unsigned)size * 31u;
+    if (size)
+        sum += name.at[0] * 3u + name.at[size / 2] * 5u + name.at[size - 1] * 7u;
+    uint32_t *spot = &groups->recent[sum % CDX_RECENT];
+    if (*spot && is_group(groups, &groups->groups[*spot - 1], kind, name))
+        return &groups->groups[*spot - 1];
+    cdx_group *group = find_group(groups, kind, name);
+    *spot = group ? (uint32_t)(group - groups->groups) + 1 : 0;
+    return group;
 }
 
 int cdx_groups_add(cdx_groups *groups, cdx_byte kind, cdx_text name, uint64_t url, uint64_t bytes)
 {
     if (cdx_size(name) > CDX_LONGEST_NAME)
         name.end = name.at + CDX_LONGEST_NAME;
-    cdx_group *group = find_group(groups, cdx_hash_of(name, (uint64_t)(uintptr_t)groups ^ kind), kind, name);
+    cdx_group *group = recent_group(groups, kind, name);
     if (!group)
         return -1;
     group->captures++;
@@ -104,6 +126,7 @@ int cdx_groups_add(cdx_groups *groups, cdx_byte kind, cdx_text name, uint64_t ur
 static int keep_last(cdx_groups *groups, uint64_t url)
 {
     size_t kept = 0, size = 0;
+    memset(groups->recent, 0, sizeof groups->recent);
     for (size_t i = 0; i < groups->used; i++) {
         cdx_group one = groups->groups[i];
         if (one.last != url)

@@ -7,6 +7,8 @@
 
 #define CDX_LONGEST_NAME 200 /* LONGEST_NAME of capture_sums.py */
 
+enum { CDX_RECENT = 256 };
+
 typedef struct {
     uint64_t hash, captures, urls, bytes;
     uint64_t last; /* the number of the last URL that was counted */
@@ -19,6 +21,7 @@ typedef struct {
     cdx_group *groups;
     cdx_byte *names;
     size_t mask, used, room, name_size, name_room;
+    uint32_t recent[CDX_RECENT]; /* as slots, but by parts of the name: most lines have the groups of those before */
 } cdx_groups;
 
 int cdx_groups_start(cdx_groups *groups);

@@ -61,6 +61,8 @@ int cdx_sample_add(cdx_sample *sample, cdx_text value, uint64_t bytes)
 {
     uint64_t hash = cdx_hash_of(value, 0x243F6A8885A308D3u); /* any number, the same in all processes */
     cdx_sampled one = {hash ? hash : 1, 1, bytes, bytes};
+    if (sample->level && one.hash >> (64 - sample->level))
+        return 0;
     PREFETCH(&sample->places[one.hash & sample->mask]);
     sample->waiting[sample->waits++] = one;
     return sample->waits == CDX_WAITING ? cdx_sample_settle(sample) : 0;

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import cdxmill
+from bench.browser import dump_dom, find_chromium
 from cdxmill.cli.main import main
-from tests.serving.browser import dump_dom, find_chromium
 
 NASTY = "</script><img src=x onerror=alert(1)>\"'&"
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ..serving.browser import find_program
+from bench.browser import find_program
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

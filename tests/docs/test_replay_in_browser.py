@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..serving.browser import OPTIONS, find_chromium
+from bench.browser import OPTIONS, find_chromium
+
 from ..storage.range_server import Served, serving
 from .pages import DOCS, environment, fences, page_examples, run_examples
 

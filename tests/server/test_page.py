@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from bench.browser import DARK, dump_dom, find_chromium, screenshot
+
 from ..material.cdx_server import CdxServer, cdx_server
-from ..serving.browser import dump_dom, find_chromium, screenshot
 from .conftest import REPLAY, line
 
 if TYPE_CHECKING:
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 
 IANA = "http://www.iana.org/"
 PICTURES = {
-    "cdx-server": ("900,640", False),
-    "cdx-server-dark": ("900,640", True),
-    "cdx-server-narrow": ("500,800", False),
+    "cdx-server": ((900, 640), ()),
+    "cdx-server-dark": ((900, 640), (DARK,)),
+    "cdx-server-narrow": ((500, 800), ()),
 }
 
 
@@ -71,9 +72,9 @@ def test_it_is_shown_wide_narrow_and_dark(run_cdxmill: RunCdxmill, tmp_path: Pat
     (tmp_path / "a.cdxj").write_text("".join(lines))
     run_cdxmill("zipnum", "-q", "-s", "1", "-o", tmp_path / "c", tmp_path / "a.cdxj")
     with cdx_server(f"web={tmp_path / 'c'}", "--replay", REPLAY) as server:
-        for name, (size, is_dark) in PICTURES.items():
+        for name, (size, more) in PICTURES.items():
             url = f"{server.site}/?url=many.example&match=host"
-            screenshot(find_chromium(), url, pictures / f"{name}.png", tmp_path, size, is_dark)
+            screenshot(find_chromium(), url, pictures / f"{name}.png", tmp_path, size, *more)
     shown = {(pictures / f"{name}.png").read_bytes() for name in PICTURES}
     assert len(shown) == len(PICTURES)
     assert min(map(len, shown)) > 20_000

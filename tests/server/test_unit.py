@@ -7,8 +7,9 @@ import shlex
 import subprocess
 from pathlib import Path
 
+from bench.browser import find_program
+
 from ..material.cdx_server import COMMAND, cdx_server
-from ..serving.browser import find_program
 
 UNIT = "cdxmill-cdx-server.service"
 INSTALLED, SERVED = "/opt/cdxmill/.venv/bin/cdxmill", "/data/cluster"

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from bench.browser import dump_dom, find_chromium, screenshot
 from cdxmill.commands.clusters.next_step import example_page
 from cdxmill.commands.clusters.serve import _LOADERS, _RESOLVER
 
 from ..material.wacz_files import make_wacz
-from .browser import dump_dom, find_chromium, screenshot
 from .conftest import enter_private_network
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.cdx_files import read_pieces
 from cdxmill.running.failures import Failure
 from cdxmill.running.processes import counted
-from cdxmill.stages.report.capture_sums import Totals, new_sums, read_line, take_text
+from cdxmill.stages.report.capture_sums import Large, Totals, new_sums, take_text
 from cdxmill.stages.report.public_suffixes import PublicSuffixes
 from cdxmill.stages.report.tables import PackedTable, ReportTables
 from cdxmill.stages.zipnum.check_shard import Fault, ShardBlock, read_texts
@@ -51,7 +51,7 @@ class PartSums(NamedTuple):
     tables: dict[str, PackedTable]
     digests: bytes
     urls: bytes
-    largest: list[tuple[int, bytes]]
+    largest: list[Large]
     invalid: int
     block_bytes: array[int]
     block_lines: array[int]
@@ -91,7 +91,7 @@ class _Reader:
         self._sums = new_sums(part.with_urls)
         self._tables = ReportTables(public_suffixes())
         self._first_key = b""
-        self._largest: list[tuple[int, bytes]] = []
+        self._largest: list[Large] = []
         self._invalid = 0
         self._block_bytes, self._block_lines = array("Q"), array("Q")
         self.findings: list[Failure] = []
@@ -112,33 +112,32 @@ class _Reader:
         if isinstance(found, Fault):
             return found
         self._block_bytes.append(found.length)
-        self._block_lines.append(found.text.count(b"\n"))
-        self._take(found.text, found.offset)
+        self._block_lines.append(self._take(found.text, found.offset))
         return None
 
     def read_file(self) -> None:
         for text in _whole_lines(read_pieces(self._part.path)):
             self._take(text, None)
 
-    def _take(self, text: bytes, offset: int | None) -> None:
-        floor = self._largest[0][0] if len(self._largest) == LARGEST else 0
-        large: list[bytes] = []
+    def _take(self, text: bytes, offset: int | None) -> int:
+        """Add a text, and return the number of its lines."""
+        before = self._captures
+        floor = self._largest[-1][0] if len(self._largest) == LARGEST else 0
+        large: list[Large] = []
         invalid = take_text(self._sums, text, floor, large)
         if not self._first_key:
             self._first_key = text.partition(b" ")[0]
-        self._keep_largest(large)
+        if large:
+            self._largest = heapq.nlargest(LARGEST, self._largest + large)
         if invalid:
             self._report(invalid, offset)
         if len(self._sums) > _DRAIN:
             self._tables.take(self._sums.groups())
+        return self._captures - before + len(invalid)
 
-    def _keep_largest(self, lines: Sequence[bytes]) -> None:
-        for line in lines:
-            one = int(read_line(line)[2][3]), line
-            if len(self._largest) < LARGEST:
-                heapq.heappush(self._largest, one)
-            else:
-                heapq.heappushpop(self._largest, one)
+    @property
+    def _captures(self) -> int:
+        return self._sums.totals()[0]
 
     def _report(self, invalid: Sequence[bytes], offset: int | None) -> None:
         for line in invalid[: max(0, _SHOWN - self._invalid)]:

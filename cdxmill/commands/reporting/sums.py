@@ -11,7 +11,7 @@ from typing import Any
 
 from cdxmill.commands.reporting.parts import LARGEST, PartSums, public_suffixes
 from cdxmill.formats.lines.capture_fields import stored_fields
-from cdxmill.stages.report.capture_sums import NONE, CaptureSums, Totals, name_text, new_sums
+from cdxmill.stages.report.capture_sums import NONE, CaptureSums, Large, Totals, name_text, new_sums
 from cdxmill.stages.report.tables import DERIVED, HLL_ERROR, KINDS, ReportTables, Table
 
 ROWS = 1000
@@ -27,7 +27,7 @@ class Sums:
         self._is_one = is_one
         self._tables = ReportTables(public_suffixes())
         self._samples: CaptureSums = new_sums(True)
-        self._largest: list[tuple[int, bytes]] = []
+        self._largest: list[Large] = []
 
     def take(self, part: PartSums) -> PartSums:
         """Add a part. Returns what the report needs to know of it later."""

@@ -28,6 +28,8 @@ _MOST_DIGITS = 18
 
 Group: TypeAlias = tuple[bytes, int, int, int]
 """The kind and name, the captures, the URLs, the bytes."""
+Large: TypeAlias = tuple[int, bytes]
+"""The length of a record, and its line."""
 CaptureSums: TypeAlias = "DictSums | _native.CaptureSums"
 
 
@@ -55,7 +57,7 @@ def new_sums(with_urls: bool) -> CaptureSums:
     return DictSums(with_urls) if native.CaptureSums is None else native.CaptureSums(with_urls)
 
 
-def take_text(sums: CaptureSums, text: bytes, floor: int, large: list[bytes]) -> list[bytes]:
+def take_text(sums: CaptureSums, text: bytes, floor: int, large: list[Large]) -> list[bytes]:
     """Add all lines of a text, and return those that cannot be read. Lines of more than `floor` bytes are added to `large`."""
     invalid: list[bytes] = []
     start = 0
@@ -69,7 +71,7 @@ def take_text(sums: CaptureSums, text: bytes, floor: int, large: list[bytes]) ->
     return invalid
 
 
-def _add_line(sums: CaptureSums, line: bytes, floor: int, large: list[bytes]) -> bool:
+def _add_line(sums: CaptureSums, line: bytes, floor: int, large: list[Large]) -> bool:
     """Add a line with all that Python knows of JSON; whether it could be read."""
     try:
         key, timestamp, fields = read_line(line)
@@ -77,7 +79,7 @@ def _add_line(sums: CaptureSums, line: bytes, floor: int, large: list[bytes]) ->
         return False
     sums.add(key, timestamp, fields)
     if _size_of(fields[3]) > floor:
-        large.append(line)
+        large.append((_size_of(fields[3]), line))
     return True
 
 
@@ -130,7 +132,7 @@ class DictSums:
     def __len__(self) -> int:
         return len(self._groups)
 
-    def take(self, text: bytes, start: int, floor: int, large: list[bytes], /) -> int:
+    def take(self, text: bytes, start: int, floor: int, large: list[Large], /) -> int:
         """Where the first line starts that was not added: all are left to `add`."""
         return start
 

@@ -14,6 +14,8 @@ from cdxmill.stages.report.terminal import TITLES, size_text, total_rows
 _ROWS = 200
 """Rows of a table. With names of 120 characters, each of which is escaped, all tables have 1.6 MB."""
 _LISTED = 50
+_SITES, _BARS = 18, 7
+"""Bars of a plot."""
 _SHORT, _LONG = 12, ' class="long"'
 """Characters of a total that are shown large."""
 
@@ -27,13 +29,24 @@ def format_page(report: dict[str, Any]) -> bytes:
     title = f"Report of {', '.join(report['inputs'])}"
     plots = [
         _section("Captures over time", over_time(by), "wide"),
-        _section("Registered domains with the most captures", bars(by["domain"]["rows"][:15])),
-        _section("Statuses", bars(by["status"]["rows"][:15])),
+        _sites(by),
+        f'<div class="pair">{_bars("Statuses", by["status"])}{_bars("MIME types", by["mime"])}</div>',
         _section("MIME types over time", mime_over_time(by), "wide"),
     ]
     tables = [_group_table(name, title_of, by[name]) for name, title_of in TITLES.items()]
     body = [*_compared(report), *plots, *tables, _largest(report), _shards(report), *_failures(report)]
     return _document(title, _totals(report), "".join(body)).encode("utf-8", "backslashreplace")
+
+
+def _sites(by: dict[str, Any]) -> str:
+    """The domains; of a collection with one or two of them, the hosts."""
+    if len(by["domain"]["rows"]) > 2:
+        return _section("Registered domains with the most captures", bars(by["domain"]["rows"][:_SITES]))
+    return _section("Hosts with the most captures", bars(by["host"]["rows"][:_SITES]))
+
+
+def _bars(title: str, table: dict[str, Any]) -> str:
+    return _section(title, bars(table["rows"][:_BARS]))
 
 
 def _document(title: str, totals: str, body: str) -> str:

@@ -10,13 +10,13 @@ body{margin:0;background:var(--back);color:var(--text);font:15px/1.5 system-ui,-
 main{max-width:1180px;margin:0 auto;padding:24px 20px 60px}
 h1{font-size:26px;margin:0;line-height:1.25}h2{font-size:17px;margin:0 0 12px}
 p{margin:4px 0 0;color:var(--soft);overflow-wrap:anywhere}
-.totals{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:12px;margin:22px 0}
+.totals{display:grid;grid-template-columns:repeat(auto-fit,minmax(210px,1fr));gap:12px;margin:22px 0}
 .totals div,section{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:14px 16px}
 .totals b{display:block;font-size:22px;font-weight:650;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
 .totals b.long{font-size:15px;line-height:1.35;padding:4px 0}
 .totals span,.note{color:var(--soft);font-size:13px}
 .grid{display:grid;grid-template-columns:1fr 1fr;gap:16px;align-items:start}
-section{min-width:0}.wide{grid-column:1/-1}
+section,.pair{min-width:0}.pair{display:grid;gap:16px}.wide{grid-column:1/-1}
 svg{display:block;width:100%;height:190px;border-bottom:1px solid var(--line)}
 rect:hover{opacity:.75}
 .axis{display:flex;justify-content:space-between;font-size:12px;color:var(--soft);margin-top:4px}
@@ -36,7 +36,7 @@ th[aria-sort=ascending] button::after{content:" \\2191"}th[aria-sort=descending]
 ul.list{margin:0;padding-left:18px;font-size:13px;overflow-wrap:anywhere}
 @media(max-width:760px){main{padding:16px 12px 40px}.grid{grid-template-columns:minmax(0,1fr)}.totals{grid-template-columns:1fr 1fr}
 .bar{grid-template-columns:minmax(0,9em) 1fr 4.5em}h1{font-size:21px}.totals b{font-size:18px}.totals b.long{font-size:14px}}
-@media print{body{background:#fff;font-size:11px}.grid{display:block}section{margin-bottom:12px;break-inside:avoid}
+@media print{body{background:#fff;font-size:11px}.grid,.pair{display:block}section{margin-bottom:12px;break-inside:avoid}
 .scroll{max-height:none;overflow:visible}.long{break-inside:auto}th{position:static}rect,i{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """
 SCRIPT = """

@@ -14,6 +14,8 @@ _SPAN = 80
 """Years are shown without gaps if there are not more of them."""
 _MIMES = 6
 _HEIGHT = 100.0
+_WIDEST = 110
+"""Pixels of a bar at most: one month alone would fill the page."""
 
 Stacks = dict[str, dict[str, int]]
 """For each time, the captures by a name."""
@@ -107,4 +109,5 @@ def _stacked(names: Sequence[str], stacks: Stacks, order: Sequence[str]) -> str:
     axis = [names[0], names[len(names) // 2], names[-1]] if len(names) > 2 else names
     labels = "".join(f"<span>{shown(one)}</span>" for one in axis)
     svg = f'<svg viewBox="0 0 1000 100" preserveAspectRatio="none" role="img">{"".join(drawn)}</svg>'
-    return f'<p class="note">Highest bar: {most:,} captures</p>{svg}<div class="axis">{labels}</div>'
+    plot = f'<div style="max-width:{_WIDEST * len(names)}px">{svg}<div class="axis">{labels}</div></div>'
+    return f'<p class="note">Highest bar: {most:,} captures</p>{plot}'

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdxmill.stages import native
-from cdxmill.stages.report.capture_sums import DictSums, Totals, new_sums, take_text
+from cdxmill.stages.report.capture_sums import DictSums, Large, Totals, new_sums, take_text
 from cdxmill.stages.report.public_suffixes import PublicSuffixes
 from cdxmill.stages.report.tables import HLL_ERROR, Table
 
@@ -71,7 +71,7 @@ texts = st.lists(
 def test_the_compiled_sums_are_those_of_python(given_texts: list[bytes], floor: int) -> None:
     compiled, plain = new_sums(True), DictSums(True)
     for text in given_texts:
-        large: tuple[list[bytes], list[bytes]] = [], []
+        large: tuple[list[Large], list[Large]] = [], []
         assert take_text(compiled, text, floor, large[0]) == take_text(plain, text, floor, large[1])
         assert large[0] == large[1]
         assert sorted(compiled.groups()) == sorted(plain.groups())

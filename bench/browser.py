@@ -21,6 +21,8 @@ OPTIONS = (
     "--disable-sync",
     "--virtual-time-budget=20000",
 )
+DARK = "--blink-settings=preferredColorScheme=0"
+"""For people who like pages dark."""
 SECONDS = 120
 
 
@@ -57,19 +59,16 @@ def dump_dom(chromium: str, url: str, directory: Path) -> str:
 
 
 def screenshot(
-    chromium: str, url: str, picture: Path, directory: Path, size: str = "1000,700", is_dark: bool = False
+    chromium: str,
+    url: str,
+    picture: Path,
+    directory: Path,
+    size: tuple[int, int] = (1000, 700),
+    *more: str,
 ) -> None:
-    """Write a picture of the page at `url`, in a window of `size`, for people who like it dark."""
-    dark = ["--blink-settings=preferredColorScheme=0"] if is_dark else []
-    _run(
-        chromium,
-        directory,
-        f"--window-size={size}",
-        "--hide-scrollbars",
-        *dark,
-        f"--screenshot={picture}",
-        url,
-    )
+    """Write a picture of the page at `url`. `more` are options of Chromium."""
+    window = f"--window-size={size[0]},{size[1]}"
+    _run(chromium, directory, window, "--hide-scrollbars", *more, f"--screenshot={picture}", url)
 
 
 def _run(chromium: str, directory: Path, *arguments: str) -> str:
