@@ -150,20 +150,13 @@ ANY_DIGEST: Any = option(
 )
 
 
-class Recompressing(ArchiveInputs, Existing, EngineOptions):
-    """The arguments of `recompress`."""
+class Repacking(Existing):
+    """How archives are written again, and where: what `recompress` and its job have in common."""
 
     output: AnyPath | None = option(
         "--output -o DIR",
         "Directory, s3 or hdfs URL for the new archives. Needed without --estimate.",
         default=None,
-    )
-    estimate: bool = option(
-        "--estimate",
-        "Write nothing. Print the size that the new archives would have, by kind of content, and the time it would take.",
-        Excludes("output", "index", "offsets", "group", "update", "replace", "engine=spark"),
-        default=False,
-        init=False,
     )
     to: str = option("--to FORMAT", "Format to write: zst or gz.", default="zst", choices=("zst", "gz"))
     dictionary: AnyPath | None = option(
@@ -208,6 +201,18 @@ class Recompressing(ArchiveInputs, Existing, EngineOptions):
         "--describe",
         "Add a metadata record to the end of each new WARC file: the old file and its SHA-256, and how it was written again.",
         default=False,
+    )
+
+
+class Recompressing(Repacking, ArchiveInputs, EngineOptions):
+    """The arguments of `recompress`."""
+
+    estimate: bool = option(
+        "--estimate",
+        "Write nothing. Print the size that the new archives would have, by kind of content, and the time it would take.",
+        Excludes("output", "index", "offsets", "group", "update", "replace", "engine=spark"),
+        default=False,
+        init=False,
     )
 
 

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from cdxmill.commands.clusters.zipnum import Made, ZipnumOptions
 from cdxmill.commands.count import CountTask, GroupResult
 from cdxmill.commands.own_function import OwnSource
-from cdxmill.commands.per_archive.recompress_one import RecompressOptions, packer_of
+from cdxmill.commands.per_archive.recompress_elsewhere import RecompressWork
 from cdxmill.commands.per_archive.task import ArchiveTask
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.formats.clusters.manifest import ShardEntry
@@ -36,7 +36,6 @@ from cdxmill.spark.engine import Engine, Shuffle
 from cdxmill.spark.scanning import ScanPlace, own_sources, scan_archive
 from cdxmill.spark.tasks import (
     OnNode,
-    RecompressWork,
     ShardWork,
     SortReport,
     SortWork,
@@ -88,11 +87,9 @@ class RecompressRunner(_ArchiveRunner):
     """Runs the tasks of `recompress`. Their dictionary is sent once."""
 
     def _prepared(self, tasks: Sequence[Any]) -> tuple[Callable[[Any], Any], Sequence[Any]]:
-        options: RecompressOptions = tasks[0].options
-        library = packer_of(options.to, options.level, b"").library
-        work = partial(recompress_archive, RecompressWork(options, library, self._scratch))
-        small = replace(options, dictionary=b"")
-        return work, [replace(task, options=small, settings=small.settings()) for task in tasks]
+        shared = RecompressWork.of(tasks[0].options)
+        work = partial(recompress_archive, shared, OnNode(self._scratch, self._engine.tries))
+        return work, list(map(shared.without_dictionary, tasks))
 
 
 class ScanRunner(_ArchiveRunner):

@@ -20,13 +20,8 @@ from typing import NamedTuple
 
 from cdxmill.cluster.write import write_shard_files
 from cdxmill.commands.per_archive.index import IndexedArchive, IndexTask, index_one
-from cdxmill.commands.per_archive.recompress_one import (
-    RecompressedArchive,
-    RecompressOptions,
-    RecompressTask,
-    packer_of,
-    recompress_one,
-)
+from cdxmill.commands.per_archive.recompress_elsewhere import RecompressWork
+from cdxmill.commands.per_archive.recompress_one import RecompressedArchive, RecompressTask
 from cdxmill.errors import StoppedError
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
@@ -106,26 +101,12 @@ def index_archive(node: OnNode, task: IndexTask) -> IndexedArchive:
     return result
 
 
-class RecompressWork(NamedTuple):
-    """How every archive is written again: what all tasks have in common. A dictionary is large, and sent once.
-
-    `library` is the version of the compressor on the driver. `scratch` is a directory for temporary files, or "".
-    """
-
-    options: RecompressOptions
-    library: str
-    scratch: str
-
-
-def recompress_archive(work: RecompressWork, task: RecompressTask) -> RecompressedArchive:
-    """Write an archive again. Temporary files are in `work.scratch`, or on the node's own disk."""
-    options = work.options
-    library = packer_of(options.to, options.level, b"").library
-    if library != work.library:
-        raise StoppedError(f"a node has {library}, the driver {work.library}: install the same version")
-    with scratch_on_node(work.scratch) as directory:
-        own = replace(task, options=options, settings=options.settings(), scratch=Path(directory) / "content")
-        return recompress_one(own)
+def recompress_archive(work: RecompressWork, node: OnNode, task: RecompressTask) -> RecompressedArchive:
+    """Write an archive again. Temporary files are in the scratch directory, or on the node's own disk."""
+    with scratch_on_node(node.scratch) as directory:
+        result = work.do(task, Path(directory) / "content")
+    node.check_reached(result.failures)
+    return result
 
 
 def sort_and_send(work: SortWork) -> Iterator[tuple[int, Part]]:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from .archives import BAD, INDEX, INDEX_HERE, NOTED, OF_HDFS, OF_S3, ROOT, S3_INDEX, Indexed
-from .job_runs import Ended, Jobs
+from .archives import BAD, INDEX, INDEX_HERE, NOTED, OF_HDFS, OF_S3, ON_NODES, ROOT, S3_INDEX, Indexed
+from .job_runs import HDFS, Ended, Jobs, files_below
 
 SOUND = len(OF_HDFS) + len(OF_S3) + 3
 
@@ -97,3 +97,28 @@ def test_without_skip_existing_all_are_indexed_again_from_s3_to_s3(
     built = jobs.get(S3_INDEX, tmp_path)
     assert built == {name: data for name, data in indexed.expected.items() if name in built}
     assert len(built) == len(OF_S3)
+
+
+def test_archives_are_written_again_as_cdxmill_recompress_writes_them(
+    indexed: Indexed, jobs: Jobs, tmp_path: Path
+) -> None:
+    job = jobs.run(
+        "recompressjob", *ON_NODES, "--warc_bucket", ROOT, "--output_bucket", "/zst", indexed.manifest
+    )
+    assert job.status == 1
+    assert job.counter("archives") == SOUND + 3
+    options: list[str | Path] = ["--manifest", indexed.manifest, "--root", ROOT]
+    jobs.cdxmill("recompress", "-q", "-o", tmp_path / "here", *options, check=False)
+    failed = (tmp_path / "here/failures.tsv").read_bytes().count(b"\n")
+    assert job.counter("failures") == job.stdout.count(b"\n") == failed
+    expected = {name: data for name, data in files_below(tmp_path / "here").items() if is_new(name)}
+    found = {name: data for name, data in jobs.get(f"{HDFS}/zst", tmp_path).items() if is_new(name)}
+    assert sorted(found) == sorted(expected)
+    assert len(found) == 2 * (SOUND + 1), "each sound archive and the truncated one, with its proof"
+    assert [name for name, data in found.items() if data != expected[name]] == []
+    again = jobs.cdxmill("recompress", "-o", f"{HDFS}/zst", *options, check=False)
+    assert f", {SOUND + 1} up to date".encode() in again.stderr
+
+
+def is_new(name: str) -> bool:
+    return name.endswith((".zst", ".proof.json"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from cdxmill.commands.per_archive.estimate import NewSizes, estimate
 from cdxmill.commands.per_archive.recompress import RecompressSummary, recompress
@@ -13,7 +15,8 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.archives.zstd_dictionary import LARGEST_READ, dictionary_id
 from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.cdx_files import find_cdx_inputs
-from cdxmill.options.archives import Recompressing, Reindexing
+from cdxmill.inputs.named import Input
+from cdxmill.options.archives import Recompressing, Reindexing, Repacking
 from cdxmill.options.option import check_no_pipe, required_paths
 from cdxmill.outputs.existing import Rule, rule_of
 from cdxmill.outputs.names import below, check_inputs_stay, output_name, output_names, recompressed_name
@@ -34,8 +37,17 @@ def recompress_asked(
     if asked.output is None:
         raise UsageError("missing --output DIR; or use --estimate, which writes nothing")
     check_no_pipe(asked.inputs, "an archive from a pipe has no name for its output; give a file")
-    options, output, to = _recompress_options(asked), os.fspath(asked.output), asked.to
-    archives = without_outputs(find_archives(asked, failures), output, failures.note)
+    options, output = _options(asked), os.fspath(asked.output)
+    names = new_names(find_archives(asked, failures), asked, output, failures)
+    return recompress(names, output, options, failures, run)
+
+
+def new_names(
+    archives: Sequence[Input], asked: Repacking, output: str, failures: Failures
+) -> Mapping[Input, str]:
+    """The names of the new archives below `output`. Raises UsageError if one of them would replace the dictionary."""
+    to = asked.to
+    archives = without_outputs(archives, output, failures.note)
     names = output_names(archives, lambda path: recompressed_name(path, to), f".{to}")
     if asked.dictionary is not None:
         new = outputs_in(locate(output), names).values()
@@ -44,16 +56,21 @@ def recompress_asked(
             [*new, *beside, *map(table_beside, new), *map(proof_beside, new)],
             [locate(os.fspath(asked.dictionary))],
         )
-    return recompress(names, output, options, failures, run)
+    return names
 
 
 def estimate_asked(asked: Recompressing, failures: Failures) -> NewSizes:
     """NewSizes what `recompress` would do. Raises UsageError."""
     check_no_pipe(asked.inputs, "an archive from a pipe cannot be read twice; give a file")
-    return estimate(find_archives(asked, failures), _recompress_options(asked), failures)
+    return estimate(find_archives(asked, failures), _options(asked), failures)
 
 
-def _recompress_options(asked: Recompressing) -> RecompressOptions:
+def _options(asked: Recompressing) -> RecompressOptions:
+    return replace(repacking_options(asked), processes=asked.processes, quiet=asked.quiet)
+
+
+def repacking_options(asked: Repacking) -> RecompressOptions:
+    """How archives are written again. The dictionary is read. Raises UsageError."""
     if asked.level > _HIGHEST_LEVELS[asked.to]:
         raise UsageError(f"--level: {asked.to} has levels 1 to {_HIGHEST_LEVELS[asked.to]}")
     return RecompressOptions(
@@ -68,9 +85,7 @@ def _recompress_options(asked: Recompressing) -> RecompressOptions:
         any_digest=asked.any_digest,
         keep_damaged=asked.keep_damaged,
         describe=asked.describe,
-        processes=asked.processes,
         existing=rule_of(asked),
-        quiet=asked.quiet,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from cdxmill.commands.per_archive.beside import NewBeside, all_beside
@@ -61,14 +62,36 @@ class RecompressSummary(NamedTuple):
         return f"{text}: {human_bytes(self.before)} before, {human_bytes(self.after)} after ({how})"
 
 
-def recompress(
-    names: Mapping[Input, str],
-    target: PathOrUrl,
-    options: RecompressOptions,
-    failures: Failures,
-    run: RunTasks | None = None,
-) -> RecompressSummary:
-    """Write each archive again to the file of its name below `target`, a path or URL. `run` is another engine.
+class Recompression:
+    """A run of `recompress` while its output directory is open: what is to be done, and what came of it."""
+
+    def __init__(
+        self, tasks: Sequence[RecompressTask], kept: int, options: RecompressOptions, failures: Failures
+    ) -> None:
+        self.tasks = tasks
+        self._kept, self._options, self._failures = kept, options, failures
+        self._results: list[RecompressedArchive] = []
+
+    def add(self, task: RecompressTask, result: RecompressedArchive) -> None:
+        """Report what came of an archive."""
+        failures = self._failures
+        report(task.archive, result.failures, failures)
+        note(task.archive.label, result.old_notes, failures)
+        note(task.output, result.notes, failures)
+        self._results.append(result._replace(failures=[], notes=[], old_notes=[]))
+
+    def summary(self) -> RecompressSummary:
+        """Print what the user should know about all archives together, and sum them up."""
+        for text in () if self._options.quiet else _notes(self._results, self._options):
+            self._failures.note(text)
+        return _summary(self._results, self._kept, self._options)
+
+
+@contextmanager
+def recompression(
+    names: Mapping[Input, str], target: PathOrUrl, options: RecompressOptions, failures: Failures
+) -> Iterator[Recompression]:
+    """Open the directory `target`, a path or URL, to write each archive again to the file of its name.
 
     Raises UsageError if there are no archives, if such URLs cannot be written to, or if an output exists that may not
     be replaced. Nothing is changed then.
@@ -88,21 +111,27 @@ def recompress(
         tasks = _tasks(outputs, beside, directory, options)
         for text in _removed(tasks) if options.group else ():
             failures.note(text)
-        results = []
-        with (
-            directory.writing(outputs),
-            showing("recompressing", tasks, options.quiet, failures) as progress,
+        with directory.writing(outputs):
+            yield Recompression(tasks, len(names) - len(outputs), options, failures)
+
+
+def recompress(
+    names: Mapping[Input, str],
+    target: PathOrUrl,
+    options: RecompressOptions,
+    failures: Failures,
+    run: RunTasks | None = None,
+) -> RecompressSummary:
+    """Write each archive again. `run` is another engine. Raises as `recompression`."""
+    with (
+        recompression(names, target, options, failures) as made,
+        showing("recompressing", made.tasks, options.quiet, failures) as progress,
+    ):
+        for task, result in run_each(
+            recompress_one, made.tasks, options.processes, progress, run or run_tasks
         ):
-            for task, result in run_each(
-                recompress_one, tasks, options.processes, progress, run or run_tasks
-            ):
-                report(task.archive, result.failures, failures)
-                note(task.archive.label, result.old_notes, failures)
-                note(task.output, result.notes, failures)
-                results.append(result._replace(failures=[], notes=[], old_notes=[]))
-    for text in () if options.quiet else _notes(results, options):
-        failures.note(text)
-    return _summary(results, len(names) - len(outputs), options)
+            made.add(task, result)
+    return made.summary()
 
 
 def _check_beside(

@@ -66,7 +66,7 @@ class ArchiveWork(NamedTuple):
 
 def index_archives(run: TaskRun) -> None:
     """Map: index the archives on the work list, one `ArchiveWork` per line. Write their failures and notes."""
-    with _reporting(run) as directory:
+    with reporting(run) as directory:
         for number, work in enumerate(map(ArchiveWork.from_item, run.work())):
             record = None if work.directory is None else Path(work.directory)
             scratch, settings = directory / str(number), IndexOptions().settings()
@@ -133,7 +133,7 @@ def counter_in_job(name: str) -> OwnCounter:
 def add_counts(output: str, run: TaskRun) -> None:
     """Reduce: write the sums of the sorted counts, and the failures to a file in the job's output directory, a URL."""
     failures = Path(f"{FAILURES}{run.number:05d}")
-    with _reporting(run):
+    with reporting(run):
         run.output.writelines(map(text_of, sum_counts(_without_failures(run.lines(), failures))))
         run.output.flush()
     if failures.exists():
@@ -172,7 +172,7 @@ def _scratch(run: TaskRun) -> Iterator[Path]:
 
 
 @contextmanager
-def _reporting(run: TaskRun) -> Iterator[Path]:
+def reporting(run: TaskRun) -> Iterator[Path]:
     """A directory for temporary files of the task. Meanwhile, a thread reports to Hadoop that bytes were read."""
     stop, report = threading.Event(), _Report(run)
 

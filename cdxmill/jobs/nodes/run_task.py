@@ -25,7 +25,7 @@ def run_task(arguments: list[str]) -> None:
     given = _parser().parse_args(arguments)
     directory = Path(given.scratch or ".")
     run = TaskRun(sys.stdin.buffer, sys.stdout.buffer, sys.stderr.buffer, directory)
-    if given.task in ("index", "count", "sum"):
+    if given.task in ("index", "recompress", "count", "sum"):
         _run_with_libraries(given, run)
     elif given.task == "sample":
         sample.sample_files(given.size, read_inputs, run)
@@ -49,6 +49,11 @@ def _run_with_libraries(given: argparse.Namespace, run: TaskRun) -> None:
 
         index_archives(run)
         return
+    if given.task == "recompress":
+        from cdxmill.jobs.nodes.recompress import read_work, recompress_archives
+
+        recompress_archives(read_work(), run)
+        return
     from cdxmill.jobs.nodes.archives import add_counts, count_archives, counter_in_job
     from cdxmill.running.watched import Limits
     from cdxmill.stages.counting.counters import COUNTERS
@@ -64,7 +69,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="hadoop_task.py")
     parser.set_defaults(scratch=None)
     tasks = parser.add_subparsers(dest="task", required=True)
-    tasks.add_parser("index").add_argument("--scratch")
+    for name in ("index", "recompress"):
+        tasks.add_parser(name).add_argument("--scratch")
     count = tasks.add_parser("count")
     for name in ("--what", "--job", "--scratch"):
         count.add_argument(name)
