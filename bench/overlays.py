@@ -2,7 +2,7 @@
 
     python -m bench.overlays [--lines N] [--rounds N]
 
-The cluster has N lines in 8 shards. As many lines as a hundredth of it, evenly over all keys, are added as an overlay and by a
+The cluster has N lines of 40 files in 8 shards. As many lines as a hundredth of it, evenly over all keys, are added as an overlay and by a
 rewrite. Then the cluster gets 30 overlays of a tenth of these lines each, and is asked for single URLs, of which all are in its
 shards. They take turns. CPU seconds are those of a command, or of all questions of a round.
 """
@@ -22,7 +22,7 @@ from statistics import median
 import cdxmill
 from bench import machine
 from bench.cdx_corpus import make_lines
-from bench.collections import COMMAND, write
+from bench.collections import COMMAND, FILES, write
 from bench.measure import measure
 
 OVERLAYS, QUESTIONS = 30, 1000
@@ -31,15 +31,18 @@ DEMANDS = {"overlay": 1 / 15, "30 overlays": 1.3}
 
 def make(work: Path, lines: int) -> list[str]:
     """The cluster, the lines to add, and the same cluster with 30 overlays. Returns URLs."""
-    made = make_lines(Random(0), lines)
-    write(work / "all.cdxj.gz", made)
+    picked: list[bytes] = []
+    (work / "cdx").mkdir()
+    for number in range(FILES):
+        made = make_lines(Random(-1 - number), lines // FILES)
+        picked += Random(number).sample(made, QUESTIONS // FILES)
+        write(work / f"cdx/{number:02d}.cdxj.gz", made)
     write(work / "spread.cdxj.gz", make_lines(Random(1), lines // 100))
-    cdxmill.zipnum(work / "all.cdxj.gz", output=work / "none", shards=8)
+    cdxmill.zipnum(work / "cdx", output=work / "none", shards=8)
     shutil.copytree(work / "none", work / "many")
     for number in range(OVERLAYS):
         write(work / "some.cdxj.gz", make_lines(Random(number + 2), lines // 1000))
         cdxmill.add(work / "many", work / "some.cdxj.gz", cdx=True, mode="overlay", keep_old=0)
-    picked = Random(3).sample(made, QUESTIONS)
     return [line.split(b'"url": "', 1)[1].split(b'"')[0].decode() for line in picked]
 
 

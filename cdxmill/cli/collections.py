@@ -78,8 +78,9 @@ def merge(arguments: Merging, failures: Failures) -> str:
     """Make one cluster of several.
 
     CLUSTER may be built by cdxmill or by another tool; its shards are sorted, so nothing is sorted again. Equal lines are
-    taken once. If all clusters have the same split points, the new one has them, too. Of one cluster, merge makes a copy with
-    full blocks and usual names.
+    taken once. If all clusters have the same split points, the new one has them, too. Blocks between whose lines no other
+    cluster has any are copied, if all clusters have the lines per block and the compressor of the options. Run compact
+    afterwards to get full blocks.
 
     Examples:
         cdxmill merge -o all crawl cluster

@@ -28,6 +28,7 @@ from cdxmill.formats.clusters.manifest import (
     ShardEntry,
     format_manifest,
     make_manifest,
+    origin_of,
     parse_manifest,
     splits_digest,
 )
@@ -272,11 +273,15 @@ def write_cluster_files(
     location: Location,
 ) -> None:
     """Finish the cluster in `directory` after its parts and shards are written. cluster.loc has the shards at `location`."""
+    made = make_manifest(shards, points, compressor, block_lines)
+    if [shard.name for shard in shards] != list(map(shard_name, range(len(shards)))):
+        # their blocks have unequal lengths
+        made = made._replace(change=1, origin=origin_of(made))
     write_splits(points, directory / "splits.txt")
-    write_index(directory, ((directory / part_name(number)).read_bytes() for number in range(len(shards))))
+    write_index(directory, ((directory / part_of(shard.name)).read_bytes() for shard in shards))
     write_locations(directory, [shard.name for shard in shards], location)
     with (directory / MANIFEST).write_atomic() as file:
-        file.write(format_manifest(make_manifest(shards, points, compressor, block_lines)))
+        file.write(format_manifest(made))
 
 
 def write_index(directory: Location, parts: Iterable[bytes]) -> None:

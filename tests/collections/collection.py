@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from cdxmill.api.searches import Cluster
+from cdxmill.cluster.split_files import SPLITS, stored_splits
 from cdxmill.cluster.write import kept_shards, read_manifest
 from cdxmill.commands.clusters.publish import publish
 from cdxmill.commands.clusters.verify import verify
@@ -19,7 +20,7 @@ from cdxmill.commands.collections.add import add
 from cdxmill.commands.collections.compact import compact
 from cdxmill.commands.collections.merge import merge
 from cdxmill.commands.collections.remove import remove
-from cdxmill.formats.clusters.zipnum import MANIFEST, files_of_shard
+from cdxmill.formats.clusters.zipnum import MANIFEST, files_of_shard, key_of
 from cdxmill.options.clusters import Publishing, Verifying
 from cdxmill.options.collections import Adding, Compacting, Merging, Removing
 from cdxmill.running.failures import Failures
@@ -274,15 +275,27 @@ class Collection:
         self._made += 1
         other, new = (locate(str(self.scratch / f"{name}-{self._made}")) for name in ("other", "merged"))
         more = draw_lines(self.rng, self.real, 30) | {draw_line(self.rng)}
+        points = self.points
+        if self.rng.random() < 0.5:
+            self.points = sorted({key_of(line) for line in self.rng.sample(sorted(more), min(3, len(more)))})
         self.zipnum(other, more)
         asked = Merging([self.place_text, str(other)], output=str(new), numlines=NUMLINES, processes=1)
         merge(asked, Failures(printed=False))
-        kept, self.lines = self.lines, self.lines | more
-        self.is_as_built(new)
-        self.lines = kept
+        self.points = stored_splits(new / SPLITS[0]) or []
+        self.check_merged(new, more)
+        self.points = points
         add_all = Adding(self.place_text, [new.absolute()], cdx=True, again=True, processes=self.processes)
         add(add_all, Failures(printed=False))
         self.lines |= {line for line in more if not any(test(line) for test in self.excluded)}
+
+    def check_merged(self, new: Location, more: set[bytes]) -> None:
+        """Fail unless `new` has the lines of this cluster and `more`, and after `compact` the shards of a new one."""
+        verified = verify(Verifying(str(new), processes=1), Failures(printed=False))
+        assert verified.lines == len(self.lines | more)
+        compact(Compacting(str(new), keep_old=0, processes=1), Failures(printed=False))
+        kept, self.lines = self.lines, self.lines | more
+        self.is_as_built(new)
+        self.lines = kept
 
     def files(self) -> Files:
         """The files of the cluster."""

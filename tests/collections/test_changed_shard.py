@@ -19,7 +19,6 @@ from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import BlockRef, key_of, parse_index_line
 from cdxmill.stages.lines.drop_lines import Drop, LineRange, joined_ranges
 from cdxmill.stages.lines.line_lists import cut_blocks
-from cdxmill.stages.lines.merge_lines import SortedLists
 from cdxmill.stages.zipnum.change_shard import (
     ChangedShard,
     ChangeRule,
@@ -27,6 +26,7 @@ from cdxmill.stages.zipnum.change_shard import (
     ShardIO,
     write_changed,
 )
+from cdxmill.stages.zipnum.changed_blocks import Dropping, LinesToAdd, ShardBlocks
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 from cdxmill.stages.zipnum.write_shard import write_shard
 
@@ -48,6 +48,9 @@ class Shard(NamedTuple):
 
     def lines_of(self, block: BlockRef) -> list[bytes]:
         return gzip.decompress(self.read(block.offset, block.length)).split(b"\n")[:-1]
+
+    def read_of(self, _: bytes, offset: int, size: int) -> bytes:
+        return self.read(offset, size)
 
     def read(self, offset: int, size: int) -> bytes:
         return self.data[offset : offset + size]
@@ -102,15 +105,9 @@ def changed(old: Shard, asked: Asked, name: str) -> tuple[ChangedShard, Shard, l
     shard, part = io.BytesIO(), io.BytesIO()
     gone: list[bytes] = []
     lists = [asked.added[at : at + asked.together] for at in range(0, len(asked.added), asked.together)]
-    change = ShardChange(
-        old.blocks(),
-        old.lines_of,
-        SortedLists(lists),
-        Drop(asked.ranges, asked.is_meant),
-        asked.rule,
-        gone.extend,
-    )
-    done = write_changed(change, old.entry, name, ShardIO(old.read, shard, part), COMPRESSOR)
+    removing = Dropping(Drop(asked.ranges, asked.is_meant), gone.extend)
+    change = ShardChange([ShardBlocks(old.blocks(), old.lines_of, removing), LinesToAdd(lists)], asked.rule)
+    done = write_changed(change, old.entry, name, ShardIO(old.read_of, shard, part), COMPRESSOR)
     wanted = sorted({line for line in old.lines if not asked.removes(line)} | {*asked.added})
     return done, Shard(done.entry or old.entry, shard.getvalue(), part.getvalue(), wanted), gone
 
@@ -159,8 +156,8 @@ def read_ranges(old: Shard, added: Sequence[bytes]) -> list[BlockRef]:
         read.append(block)
         return old.lines_of(block)
 
-    change = ShardChange(old.blocks(), lines_of, SortedLists([[*added]]), Drop(()), ChangeRule(2), print)
-    write_changed(change, old.entry, "x", ShardIO(old.read, io.BytesIO(), io.BytesIO()), COMPRESSOR)
+    change = ShardChange([ShardBlocks(old.blocks(), lines_of), LinesToAdd([[*added]])], ChangeRule(2))
+    write_changed(change, old.entry, "x", ShardIO(old.read_of, io.BytesIO(), io.BytesIO()), COMPRESSOR)
     return read
 
 
@@ -178,3 +175,48 @@ def test_a_shard_that_ends_before_its_blocks_is_reported() -> None:
     short = old._replace(data=old.data[:-1])
     with pytest.raises(DamagedCluster, match="ends before its blocks"):
         changed(short, Asked([b"k00 2 {}"], [], None, ChangeRule(2), 1), "x")
+
+
+def merged(shards: Sequence[Shard], block_lines: int) -> tuple[ChangedShard, Shard]:
+    """What comes of shards that are merged: each has its number in front of the name."""
+
+    def numbered(number: int, shard: Shard) -> ShardBlocks:
+        blocks = [block._replace(shard=b"%d" % number) for block in shard.blocks()]
+        return ShardBlocks(blocks, shard.lines_of, count_of=lambda block: len(shard.lines_of(block)))
+
+    def read(name: bytes, offset: int, size: int) -> bytes:
+        return shards[int(name)].read(offset, size)
+
+    data, part = io.BytesIO(), io.BytesIO()
+    change = ShardChange([numbered(*one) for one in enumerate(shards)], ChangeRule(block_lines))
+    done = write_changed(change, None, "cdx-00000-1.gz", ShardIO(read, data, part), COMPRESSOR)
+    assert done.entry is not None
+    lines = sorted({line for shard in shards for line in shard.lines})
+    return done, Shard(done.entry, data.getvalue(), part.getvalue(), lines)
+
+
+def test_shards_of_several_clusters_are_merged() -> None:
+    for seed in range(SHARDS // 3):
+        rng = Random(seed)
+        block_lines = rng.choice([1, 2, 3, 5, 8])
+        shards = [
+            build(draw_lines(rng, rng.choice([0, 1, 5, 30, 100])), block_lines)
+            for _ in range(rng.choice([1, 2, 3]))
+        ]
+        done, new = merged(shards, block_lines)
+        given = sum(len(shard.lines) for shard in shards)
+        assert (done.counts.added, done.counts.present) == (len(new.lines), given - len(new.lines)), seed
+        if new.lines:
+            check_files(new, block_lines)
+
+
+def test_blocks_that_do_not_overlap_are_copied_when_shards_are_merged() -> None:
+    lines = [b"k%02d 1 {}" % number for number in range(40)]
+    runs = lines[:10] + lines[20:30], lines[10:20] + lines[30:]
+    done, new = merged([build(some, 5) for some in runs], 5)
+    assert (done.counts.copied, done.counts.written) == (8, 0)
+    assert new.data == build(lines, 5).data
+    done, _ = merged([build(lines, 5), build(lines, 5)], 5)
+    assert (done.counts.copied, done.counts.written, done.counts.present) == (8, 0, 40)
+    done, _ = merged([build(lines, 5), build([b"k07 2 {}"], 5)], 5)
+    assert (done.counts.copied, done.counts.written) == (7, 1)

@@ -76,6 +76,8 @@ class ZipnumOptions:
     quiet: bool = False
     make: Make | None = None
     """Makes the shards on another engine."""
+    method: str = "zipnum"
+    """How blocks are cut: what other bytes depend on than inputs and options."""
     excluded: tuple[LineRange, ...] = ()
     """Lines that are skipped."""
     is_far: bool = False
@@ -88,7 +90,7 @@ class ZipnumOptions:
 
     def settings(self) -> tuple[object, ...]:
         """Everything besides the inputs that the bytes of a cluster depend on."""
-        lines = self.points, self.shards, self.convert, self.seed, self.excluded
+        lines = self.method, self.points, self.shards, self.convert, self.seed, self.excluded
         return *lines, self.block_lines, self.compressor, self.compressor.version(), __version__
 
 

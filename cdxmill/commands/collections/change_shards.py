@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -33,9 +33,8 @@ from cdxmill.options.collections import Adding, Removing
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import counted, run_tasks
 from cdxmill.running.progress import Progress
-from cdxmill.stages.lines.drop_lines import Drop
 from cdxmill.stages.lines.line_lists import split_lines, text_of
-from cdxmill.stages.lines.merge_lines import SortedLists, merge_lines, merge_slices
+from cdxmill.stages.lines.merge_lines import merge_lines, merge_slices
 from cdxmill.stages.lines.sort_lines import Run, Slice, cut_runs, has_lines
 from cdxmill.stages.zipnum.block_pieces import BlockPieces, ReadShard, Tables
 from cdxmill.stages.zipnum.block_text import BlockText
@@ -47,10 +46,9 @@ from cdxmill.stages.zipnum.change_shard import (
     ShardIO,
     write_changed,
 )
+from cdxmill.stages.zipnum.changed_blocks import Dropping, LinesToAdd, ShardBlocks
 from cdxmill.storage.location import Location, ask_all, locate, pieces
 from cdxmill.storage.scratch import Scratch, temporary_directory
-
-ReadShardAt = Callable[[int, int], bytes]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,11 +235,13 @@ class _Unchanged(Exception):
 def _change_shard(task: ChangeTask) -> _Result:
     scratch, place = Scratch(task.scratch), task.directory
     with (place / task.entry.name).open_ranges() as read_at, _Gone(scratch, task.number) as gone:
-        read = counted(read_at)
+        read: ReadShard = lambda _, offset, size: tallied(offset, size)  # noqa: E731
+        tallied = counted(read_at)
         blocks = blocks_of(place, task.entry.name)
-        drop = Drop(()) if task.removal is None else task.removal.drop(scratch)
-        added = SortedLists(merge_slices(task.added, scratch.reader) if task.added else ())
-        change = ShardChange(blocks, lambda block: lines_of(block, read), added, drop, task.rule, gone.add)
+        removing = None if task.removal is None else Dropping(task.removal.drop(scratch), gone.add)
+        old = ShardBlocks(blocks, lambda block: lines_of(block, read), removing)
+        added = LinesToAdd(merge_slices(task.added, scratch.reader) if task.added else ())
+        change = ShardChange([old, added], task.rule)
         with damage_as_input_error(str(place)):
             changed = _written(task, change, read) if task.writes else _looked_at(change)
             if changed.entry is not None and changed.entry.lines and OVERLAY.fullmatch(changed.entry.name):
@@ -258,9 +258,8 @@ def blocks_of(place: Location, shard: str) -> list[BlockRef]:
         raise InputError(str(part), str(error), "check the cluster with cdxmill verify") from None
 
 
-def lines_of(block: BlockRef, read_at: ReadShardAt) -> list[bytes]:
+def lines_of(block: BlockRef, read: ReadShard) -> list[bytes]:
     """The lines of a block. Raises DamagedCluster if it is corrupt."""
-    read: ReadShard = lambda _, offset, size: read_at(offset, size)  # noqa: E731
     return BlockText(BlockPieces(block, read, Tables(), at_once=True)).between(b"", BEYOND)[0]
 
 
@@ -277,7 +276,7 @@ def _looked_at(change: ShardChange) -> ChangedShard:
     return ChangedShard(None, change.counts)
 
 
-def _written(task: ChangeTask, change: ShardChange, read: ReadShardAt) -> ChangedShard:
+def _written(task: ChangeTask, change: ShardChange, read: ReadShard) -> ChangedShard:
     changed = ChangedShard(None, Changes())
     try:
         with (

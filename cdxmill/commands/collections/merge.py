@@ -1,15 +1,23 @@
-"""merge: clusters -> one new cluster of all their lines. A shard is a sorted file, so nothing is sorted again."""
+"""merge: clusters -> one new cluster of all their lines. A shard is a sorted file, so nothing is sorted again.
+
+Blocks between whose lines no other cluster has any are copied, if all clusters have blocks as they are wanted. If a cluster has
+others, has no cluster.json, or is damaged, all blocks are written again, as `zipnum` does.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 
 from cdxmill.checks.claims import ClusterFiles, read_claims
 from cdxmill.cluster.archive_index import has_archive_index
+from cdxmill.cluster.exclude import read_excluded
 from cdxmill.cluster.find import local_directory
 from cdxmill.cluster.split_files import SPLITS, stored_splits
 from cdxmill.commands.clusters.zipnum import Beside, ClusterSummary, build_cluster, zipnum_options
+from cdxmill.commands.collections.merge_shards import can_copy, make_merged
 from cdxmill.errors import UsageError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, format_path_index, parse_path_index
 from cdxmill.options.collections import Merging
@@ -21,8 +29,8 @@ from cdxmill.storage.location import Location, locate
 def merge(asked: Merging, failures: Failures) -> ClusterSummary:
     """Make the cluster of all lines of `clusters`, which stay as they are. Equal lines are taken once.
 
-    The bytes are those of `zipnum` with the same options on their lines. If all clusters have the same split points, so has
-    the new one. Raises as `build_cluster`.
+    If all clusters have the same split points, so has the new one. `compact` then gives the bytes of `zipnum` with these split
+    points on the same lines. Raises as `build_cluster`.
     """
     clusters = [ClusterFiles(locate(path)) for path in required_paths(asked.clusters)]
     place = local_directory(os.fspath(asked.output))
@@ -32,7 +40,12 @@ def merge(asked: Merging, failures: Failures) -> ClusterSummary:
     points = _common_points(clusters)
     if not (asked.shards or asked.splits) and points is not None:
         options = zipnum_options(asked, points=tuple(points))
+    reported = len(failures.items)
     shards = [str(cluster.shard(name)) for cluster in clusters for name in _shards(cluster, failures)]
+    places = [cluster.directory for cluster in clusters]
+    is_sound = len(failures.items) == reported and not read_excluded(locate(place))
+    if is_sound and can_copy(places, options):
+        options = replace(options, make=partial(make_merged, places), method="merge")
     archives = format_path_index(_archives(clusters))[0]
     beside = Beside([ARCHIVES], archives) if archives else Beside()
     return build_cluster(shards, place, options, failures, beside)

@@ -1,31 +1,30 @@
-"""A shard, lines to add and lines to remove -> the blocks of the changed shard.
+"""A shard, lines to add and lines to remove, or the shards of several clusters -> the blocks of the new shard.
 
 old blocks   [a....d] [e....h] [i....m] [n....z]
 added                   f g                          only e..h is decompressed
 new blocks   [a....d] [e.fg.h] [i....m] [n....z]     the others are copied as compressed bytes
 
-A block holds the lines from its key to the key of the next block, but lines of that key may stand in both. For a line to
-add that has the key of a block, the first line of this block decides.
+one cluster  [a....d] [e....h]               [n....z]
+another one                    [i....k] [l..n]          blocks that do not overlap are copied
+
+A block holds the lines from its key to the key of the next block, but lines of that key may stand in both.
 """
 
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import IO, NamedTuple
 
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import BlockRef, format_part_line, key_of
-from cdxmill.stages.lines.drop_lines import Drop
 from cdxmill.stages.lines.line_lists import distinct, text_of
-from cdxmill.stages.lines.merge_lines import SortedLists
+from cdxmill.stages.zipnum.block_pieces import ReadShard
+from cdxmill.stages.zipnum.changed_blocks import LinesToAdd, ShardBlocks
 from cdxmill.stages.zipnum.find_lines import joined
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
-
-LinesOf = Callable[[BlockRef], list[bytes]]
-"""The lines of a block."""
 
 
 class ChangeRule(NamedTuple):
@@ -52,96 +51,73 @@ class Changes(NamedTuple):
 
 
 class ShardChange:
-    """The change of one shard. Iterate over it once: a `BlockRef` is copied, a list is the lines of a new block.
+    """The blocks of a shard that is made of `sources`. Iterate over it once: a `BlockRef` is copied, a list is a new block.
 
-    `counts` are complete at the end. `gone` takes the lines that were removed. Raises DamagedCluster if a block that is
-    needed is corrupt.
+    `counts` are complete at the end. Raises DamagedCluster if a block that is needed is corrupt.
     """
 
-    def __init__(
-        self,
-        blocks: Sequence[BlockRef],
-        lines_of: LinesOf,
-        added: SortedLists,
-        drop: Drop,
-        rule: ChangeRule,
-        gone: Callable[[list[bytes]], object],
-    ) -> None:
-        self._blocks, self._lines_of = blocks, lines_of
-        self._added, self._drop, self.rule, self._gone = added, drop, rule, gone
+    def __init__(self, sources: Sequence[ShardBlocks | LinesToAdd], rule: ChangeRule) -> None:
+        self._sources, self.rule = sources, rule
         self._held: list[bytes] = []
-        self._known: dict[int, list[bytes]] = {}
-        self.counts = Changes()
+        self._counts = Changes()
+
+    @property
+    def counts(self) -> Changes:
+        """What was done until now."""
+        return self._counts + Changes(removed=sum(one.removed for one in self._sources))
 
     def __iter__(self) -> Iterator[BlockRef | list[bytes]]:
         """The blocks of the changed shard, in order."""
-        for number, block in enumerate(self._blocks):
-            yield from self._changed(number, block)
-        while not self._blocks and (lines := self._added.take_below(None)):
-            yield from self._hold(lines, [])
+        while found := [one for one in self._sources if one.low is not None]:
+            yield from self._step(sorted(found, key=_low))
         yield from self._cut(is_end=True)
 
-    def _changed(self, number: int, block: BlockRef) -> Iterator[BlockRef | list[bytes]]:
-        """Merge one block with the lines to add in its range. Without a change it is copied."""
-        new = self._added.take_below(self._bound(number))
-        old = self._kept_of(number)
-        if old is None and not new and not self.rule.recut:
+    def _step(self, active: list[ShardBlocks | LinesToAdd]) -> Iterator[BlockRef | list[bytes]]:
+        """Copy a block, open one, or merge the lines that are known. `active` has the source of the lowest line first."""
+        first = active[0]
+        other = active[1] if len(active) > 1 else None
+        if isinstance(first, ShardBlocks) and self._may_copy() and _is_apart(first, other):
+            lines = first.count() if first.is_new else 0
+            yield from self._copied(first.take_block())
+            self._counts += Changes(added=lines)
+        elif not first.is_open:
+            first.unpack()
+        else:
+            yield from self._merged(active)
+
+    def _may_copy(self) -> bool:
+        """Whether a block may follow the lines that are held, as a block of their own: few of them are merged with it."""
+        is_enough = not self._held or 2 * len(self._held) >= self.rule.block_lines
+        return is_enough and not self.rule.recut
+
+    def _merged(self, active: Sequence[ShardBlocks | LinesToAdd]) -> Iterator[BlockRef | list[bytes]]:
+        """Merge lines up to the first one that is not known."""
+        known = [one for one in active if one.is_open]
+        bound = min(one.last for one in known)
+        closed = next((one for one in active if not one.is_open), None)
+        limit = None if closed is None else closed.low
+        if closed is not None and limit is not None and limit <= _low(active[0]):
+            closed.unpack()
+            return
+        whole = [one for one in known if isinstance(one, ShardBlocks) and one.is_whole_to(bound, limit)]
+        block, upper, size = (whole[0].block, whole[0].upper, whole[0].count()) if whole else (None, None, 0)
+        taken = [(one.is_new, one.take(bound, limit)) for one in known]
+        lines = distinct(sorted(chain.from_iterable(lines for _, lines in taken)))
+        old = sum(len(lines) for is_new, lines in taken if not is_new)
+        new = sum(len(lines) for is_new, lines in taken if is_new)
+        self._counts += Changes(added=len(lines) - old, present=new - len(lines) + old)
+        others = (one.low for one in self._sources if one.is_open and one is not whole[0]) if whole else ()
+        is_all = len(lines) == size and not any(_is_below(low, upper) for low in others)
+        if block is not None and is_all and self._may_copy():
             yield from self._copied(block)
             return
-        old = self._lines(number) if old is None else old
-        is_whole = len(old) == len(self._lines(number))
-        while more := self._added.take_below(self._bound(number)) if new else []:
-            start = bisect_right(old, new[-1])  # many lines are merged in parts
-            is_whole = False
-            yield from self._hold(new, old[:start])
-            new, old = more, old[start:]
-        if is_whole and not self.rule.recut and len(distinct(sorted(old + new))) == len(old):
-            self.counts += Changes(present=len(new))
-            yield from self._copied(block)
-        else:
-            yield from self._hold(new, old)
-
-    def _kept_of(self, number: int) -> list[bytes] | None:
-        """The lines of a block that are not removed; None if no line is."""
-        low = self._blocks[number].key if number else b""
-        high = None if number + 1 == len(self._blocks) else self._blocks[number + 1].key + b"!"
-        if not self._drop.reaches(low, high):
-            return None
-        kept, gone = self._drop.split(self._lines(number))
-        if not gone:
-            return None
-        self._gone(gone)
-        self.counts += Changes(removed=len(gone))
-        return kept
+        self._held += lines
+        yield from self._cut(is_end=False)
 
     def _copied(self, block: BlockRef) -> Iterator[BlockRef | list[bytes]]:
         yield from self._cut(is_end=True)
-        self.counts += Changes(copied=1)
+        self._counts += Changes(copied=1)
         yield block
-
-    def _bound(self, number: int) -> bytes | None:
-        """What the lines of a block are below: the key of the next block, or its first line where that must be known."""
-        if number + 1 == len(self._blocks):
-            return None
-        key, line = self._blocks[number + 1].key, self._added.next()
-        if line is None or not key <= line < key + b"!":
-            return key
-        return self._lines(number + 1)[0]
-
-    def _lines(self, number: int) -> list[bytes]:
-        """The lines of a block. Those of two blocks are kept."""
-        if number not in self._known:
-            self._known = {kept: lines for kept, lines in self._known.items() if kept + 1 == number}
-            self._known[number] = self._lines_of(self._blocks[number])
-        return self._known[number]
-
-    def _hold(self, new: list[bytes], old: list[bytes]) -> Iterator[list[bytes]]:
-        """Merge lines to add and lines of the shard."""
-        kept = distinct(sorted(old + new))
-        added = len(kept) - len(old)
-        self.counts += Changes(added=added, present=len(new) - added)
-        self._held += kept
-        yield from self._cut(is_end=False)
 
     def _cut(self, is_end: bool) -> Iterator[list[bytes]]:
         """Cut blocks from the lines that are held. The last ones of a group get about the same length."""
@@ -160,6 +136,23 @@ class ShardChange:
         self._held = rest
 
 
+def _low(source: ShardBlocks | LinesToAdd) -> bytes:
+    return source.low or b""
+
+
+def _is_below(line: bytes | None, bound: bytes | None) -> bool:
+    return line is not None and (bound is None or line < bound)
+
+
+def _is_apart(first: ShardBlocks, other: ShardBlocks | LinesToAdd | None) -> bool:
+    """Whether all lines of the block of `first` are below those of `other`. A line that comes next is better merged with it."""
+    if not (first.is_whole if first.is_open else first.may_stay):
+        return False
+    if other is None or other.low is None or not _is_below(other.low, first.upper):
+        return True
+    return first.is_open and not other.is_open and other.low > first.last
+
+
 class ChangedShard(NamedTuple):
     """What came of a shard: its entry, None if nothing has changed, and what was done."""
 
@@ -168,9 +161,9 @@ class ChangedShard(NamedTuple):
 
 
 def write_changed(
-    change: ShardChange, old: ShardEntry, name: str, files: ShardIO, compressor: Compressor
+    change: ShardChange, old: ShardEntry | None, name: str, files: ShardIO, compressor: Compressor
 ) -> ChangedShard:
-    """Write the changed shard `name`, and its part. Without an entry, what was written is not needed."""
+    """Write the shard `name`, and its part. Without an entry, what was written is not needed: it is the `old` one."""
     writer = _Writer(name.encode(), files)
     for found in change:
         if isinstance(found, BlockRef):
@@ -180,23 +173,23 @@ def write_changed(
             key = key_of(found[0])
             writer.write(key, compressor.compress_block(len(found), text, key))
     counts = change.counts
-    if not (counts.added or counts.removed or change.rule.recut):
+    if old is not None and not (counts.added or counts.removed or change.rule.recut):
         return ChangedShard(None, counts)
     writer.flush()
     number = writer.blocks
     if not number:
         writer.put(compressor.compress(b""))
-    lines = old.lines + counts.added - counts.removed
+    lines = (0 if old is None else old.lines) + counts.added - counts.removed
     entry = ShardEntry(name, writer.offset, lines, number, writer.digest.hexdigest())
-    if entry == old._replace(name=name):
+    if old is not None and entry == old._replace(name=name):
         return ChangedShard(None, counts)
     return ChangedShard(entry, counts._replace(written=number - counts.copied))
 
 
 class ShardIO(NamedTuple):
-    """The files of a changed shard: `read` reads the old one, `shard` and `part` are written."""
+    """The files of a changed shard: `read` reads the old ones, `shard` and `part` are written."""
 
-    read: Callable[[int, int], bytes]
+    read: ReadShard
     shard: IO[bytes]
     part: IO[bytes]
 
@@ -225,7 +218,7 @@ class _Writer:
         copies, self._copies = self._copies, []
         for run in joined(copies):
             size = sum(block.length for block in run)
-            data = self._files.read(run[0].offset, size)
+            data = self._files.read(run[0].shard, run[0].offset, size)
             if len(data) < size:
                 raise DamagedCluster(f"{run[0].shard.decode()}: the shard ends before its blocks")
             for block in run:
