@@ -92,6 +92,26 @@ PUBLISHED = {
        subset
 FROM "ccindex"."ccindex"
 GROUP BY crawl, subset;""",
+    "compare-mime-type-http-vs-detected": """SELECT COUNT(*) as n_pages,
+       content_mime_type,
+       content_mime_detected
+FROM "ccindex"."ccindex"
+WHERE crawl = 'BENCH-2024-22'
+  AND subset = 'warc'
+GROUP BY content_mime_type,
+         content_mime_detected
+ORDER BY n_pages DESC;""",
+    "host-length-distrib": """WITH t AS (SELECT url_host_name AS host_name,
+                  cardinality(split(url_host_name, '.')) AS host_name_length
+           FROM "ccindex"."ccindex"
+           WHERE crawl = 'BENCH-2024-22'
+             AND subset = 'warc')
+SELECT COUNT(*) AS n_pages,
+       COUNT(DISTINCT host_name) AS uniq_hosts,
+       host_name_length
+FROM t
+GROUP BY  host_name_length
+ORDER BY  host_name_length ASC;""",
     "count-domains-of-tld": """SELECT COUNT(*) AS count,
        url_host_registered_domain
 FROM "ccindex"."ccindex"
@@ -144,6 +164,10 @@ def test_published_queries_run_in_duckdb(options: tuple[str, ...], cluster: Path
     pdf = [one for one in objects if one["mime-detected"] == "application/pdf"]
     assert len(rows["get-records-of-mime-type"]) == len(pdf)
     assert rows["count-domains-of-tld"]
+    kinds = Counter((one["mime"], one["mime-detected"]) for one in objects)
+    assert {tuple(row[1:]): row[0] for row in rows["compare-mime-type-http-vs-detected"]} == kinds
+    hosts = Counter(one["url"].split("/")[2].count(".") + 1 for one in objects)
+    assert {row[2]: row[0] for row in rows["host-length-distrib"]} == hosts
 
 
 def test_partitions_are_directories(cluster: Path, tmp_path: Path) -> None:
