@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import NamedTuple
 
-from bench import counting, scanning
+from bench import counting, scanning, tables
 from bench.contenders import OURS, Section
 from bench.report import Passage
 from bench.results import Measured
@@ -94,6 +94,24 @@ DEMANDS = [
         ONE_MEMBER,
         ONE_MEMBER_LIMIT,
         1.3,
+    ),
+    *(
+        demand
+        for kind, lines in tables.KINDS.items()
+        for demand in (
+            Demand(
+                f"report, {lines}: CPU relative to inflate", f"report-{kind}", "cpu", OURS, tables.INFLATE, 2
+            ),
+            Demand(
+                f"Parquet, {lines}: lines per CPU second relative to the naive way",
+                f"parquet-{kind}",
+                "cpu",
+                tables.NAIVE,
+                OURS,
+                3,
+                True,
+            ),
+        )
     ),
     Demand("zipnum: peak memory, GiB", "zipnum", "memory", OURS, GIB, 1.5),
     Demand(

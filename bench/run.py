@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 
-from bench import compression, corpora, counting, demands, machine, plot, results, sampling
+from bench import compression, corpora, counting, demands, machine, plot, results, sampling, tables
 from bench.contenders import Section, index_sections, recompressing
 from bench.pipeline_section import pipeline_section
 from bench.report import Passage, Result, as_passage
@@ -37,6 +37,7 @@ SECTIONS = (
     "spark",
     "compression",
     "counting",
+    "tables",
 )
 
 
@@ -57,6 +58,8 @@ def sections(options: argparse.Namespace, directory: Path) -> Iterator[Callable[
         yield lambda: sampling.section(millions, quick)
     if "counting" in options.only:
         yield from counting.sections(quick)
+    if "tables" in options.only:
+        yield from tables.sections(quick)
     if "spark" in options.only:
         yield from spark_sections(millions, quick, directory)
     if "scan" in options.only:

@@ -77,7 +77,12 @@ def test_tables_are_written_between_the_marks_of_a_page_or_to_a_new_file(tmp_pat
         write_markdown(path, "new")
     assert page.read_text() == f"before\n\n{MARKS[0]}\n\nnew\n\n{MARKS[1]}\n\nbehind\n"
     assert fresh.read_text() == "new\n"
-    for name in ("docs/benchmarks.md", "bench/measured/speed.md", "bench/measured/zstd.md"):
+    for name in (
+        "docs/benchmarks.md",
+        "bench/measured/speed.md",
+        "bench/measured/tables.md",
+        "bench/measured/zstd.md",
+    ):
         assert all(mark in (ROOT / name).read_text() for mark in MARKS)
 
 
