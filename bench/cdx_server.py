@@ -91,6 +91,7 @@ def contenders(directory: Path, plain: Path, cut: Path, jar: str | None) -> list
     ]
     if jar:
         data = directory / "outback"
+        data.mkdir()
         command = ["java", "-Xmx1g", "-jar", jar, "-d", str(data), "-p", str(PORT)]
         found.append(Contender("OutbackCDX", command, "/web?url=", loads=True))
     return found

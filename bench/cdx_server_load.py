@@ -157,8 +157,10 @@ def fuzz(cluster: Path, count: int) -> int:
     with serving(cluster):
         client = Client()
         for _ in range(count):
-            pairs = [("limit", "9")] if source.random() < 0.7 else []
-            pairs += [(source.choice(NAMES), _value(source)) for _ in range(source.randrange(6))]
+            pairs = [("limit", "9"), ("url", source.choice(("a.com", "*.com", "com/*", _value(source))))]
+            pairs += [
+                (source.choice(NAMES), _value(source)) for _ in range(source.choice((0, 1, 1, 2, 2, 5)))
+            ]
             path = f"{source.choice(ENDPOINTS)}?{urlencode(pairs, errors='surrogateescape')}"
             status = client.status(path)
             found[status] += 1
