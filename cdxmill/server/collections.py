@@ -25,6 +25,9 @@ from cdxmill.server.watch import Watch, watched
 from cdxmill.stages.zipnum.kept_texts import KeptTexts
 from cdxmill.storage.location import locate
 
+_FEW = 1000
+"""Lines that are put in order at once, while other requests wait."""
+
 
 class Inquiry:
     """A question to a collection that was checked: it can be answered now, or in another thread. Raises RequestError."""
@@ -52,6 +55,7 @@ class Inquiry:
         query = self.query
         is_near = (
             query.limit is not None
+            and query.limit <= _FEW
             and self.keys.is_one_url
             and not (query.collapse or query.resolve_revisits)
         )

@@ -33,6 +33,7 @@ Lists = Iterable[list[bytes]]
 Invalid = Callable[[bytes, Exception], None]
 """Takes a line that cannot be parsed, and why. It returns if the line is to be skipped, or raises."""
 
+_BATCH = 1000
 _T = TypeVar("_T")
 
 
@@ -164,7 +165,7 @@ def reverse_lines(lists: Lists, limit: int | None) -> Iterator[list[bytes]]:
     for lines in lists:
         kept.extend(lines)
     kept.reverse()
-    yield list(kept)
+    yield from _in_lists(list(kept))
 
 
 def sort_closest(lists: Lists, moment: str, limit: int | None) -> Iterator[list[bytes]]:
@@ -179,7 +180,15 @@ def sort_closest(lists: Lists, moment: str, limit: int | None) -> Iterator[list[
         return math.inf if moment_of_line is None else abs(wanted - moment_of_line)
 
     lines = chain.from_iterable(lists)
-    yield sorted(lines, key=distance) if limit is None else nsmallest(limit, lines, key=distance)
+    yield from _in_lists(
+        sorted(lines, key=distance) if limit is None else nsmallest(limit, lines, key=distance)
+    )
+
+
+def _in_lists(lines: list[bytes]) -> Iterator[list[bytes]]:
+    """Lists of a size that a server sends at once; one list for no lines."""
+    for start in range(0, max(len(lines), 1), _BATCH):
+        yield lines[start : start + _BATCH]
 
 
 def nearest(before: Lists, after: Lists, moment: str, limit: int) -> Iterator[list[bytes]]:
