@@ -152,6 +152,15 @@ def test_openwayback_gets_one_request_and_its_results(server: CdxServer, samples
     assert server.ask("/web", q="type:other url:a.com").status == 400
 
 
+def test_openwayback_gets_the_captures_nearest_to_its_date(server: CdxServer) -> None:
+    asked = f"type:urlquery url:{quote(MANY, safe='')} date:20200101010000"
+    found = list(ET.fromstring(server.ask("/many", q=asked, count=3, start_page=1).body).iter("result"))
+    stamps = [one.findtext("capturedate") for one in found]
+    assert stamps == ["20200101005959", "20200101010000", "20200101010001"]
+    assert [one.find("closest") is not None for one in found] == [False, True, False]
+    assert server.ask("/many", q=asked + "9" * 9).status == 400
+
+
 def test_the_availability_api(server: CdxServer) -> None:
     found = json.loads(server.ask("/wayback/available", url=IANA, timestamp="2014").body)
     closest = found["archived_snapshots"]["closest"]

@@ -13,10 +13,10 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
 import pytest
@@ -75,6 +75,10 @@ class Wayback:
         answer = self.get(f"/{collection}/cdx?" + urlencode({"nosource": "true", **params}, doseq=True))
         assert answer.status == 200, answer
         return answer.body
+
+    def run(self, ask: Callable[[str], Any]) -> Any:
+        """What `ask` gives for the address of the server, in its network."""
+        return self._network.submit(ask, f"http://127.0.0.1:{self._port}").result()
 
     def stop(self) -> None:
         self._process.terminate()

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import cdxmill
+
 from ..material.cdx_server import CdxServer, cdx_server
 from .conftest import Wayback, enter_private_network
 from .test_pywb import captures, replayed_payload
@@ -71,3 +73,10 @@ def test_cdx_toolkit_reads_pages_of_several_crawls(cluster: Cluster, monkeypatch
             ]
             assert found == wanted != []
             assert fetcher.get("http://absent.example/") == []
+
+
+@pytest.mark.parametrize("url", ["http://www.iana.org/", "iana.org/*", "*.archive.org", "absent.example/*"])
+def test_lookup_searches_a_collection_of_pywb(wayback: Wayback, cluster: Cluster, url: str) -> None:
+    own = list(cdxmill.lookup(cluster.directory, url))
+    assert bool(own) == ("absent" not in url)
+    assert wayback.run(lambda site: list(cdxmill.lookup(f"{site}/web", url))) == own

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, groupby, islice
 from typing import NamedTuple
@@ -37,7 +38,7 @@ _ELEMENTS = {
     "url": "url",
     "capturedate": "timestamp",
 }
-_COUNT = 10_000
+_COUNT, _FEW = 10_000, 100
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _START = '<?xml version="1.0" encoding="UTF-8"?>\n<wayback>'
 _ABSENT = (
@@ -60,10 +61,13 @@ def answer(request: Request) -> PlannedResponse:
     """The captures of a URL, or the URLs with a prefix, as XML."""
     given = Parameters(request.query, KNOWN)
     query = _parse(given)
-    matches = "prefix" if query.kind == "prefixquery" else "exact"
-    asked = Inquiry(request.collection, query.url, Query(match_type=matches), request.watch)
-    make = _urls if query.kind == "prefixquery" else _captures
-    is_quick = asked.is_quick and query.kind == "urlquery"
+    is_prefix = query.kind == "prefixquery"
+    question = Query(match_type="prefix" if is_prefix else "exact")
+    if query.date and not is_prefix:  # OpenWayback asks for few captures, and replays the nearest of these
+        question = replace(question, closest=query.date[:14], limit=query.first + query.most)
+    asked = Inquiry(request.collection, query.url, question, request.watch)
+    make = _urls if is_prefix else _captures
+    is_quick = asked.is_quick and not is_prefix and (question.limit or 0) <= _FEW
     return PlannedResponse(
         lambda: Response(200, _KIND, started(_document(make(asked, query), query))), is_quick, asked
     )
@@ -121,7 +125,9 @@ def _document(results: Iterator[str], query: _Query) -> Iterator[bytes]:
 
 
 def _captures(asked: Inquiry, query: _Query) -> Iterator[str]:
-    chosen = islice(asked.captures(), query.first, query.first + query.most)
+    chosen: Iterator[Fields] = islice(asked.captures(), query.first, query.first + query.most)
+    if query.date:  # they come nearest first
+        chosen = iter(sorted(chosen, key=lambda fields: str(fields["timestamp"])))
     wanted, before = seconds(query.date) if query.date else None, next(chosen, None)
     for fields in chain(chosen, [None] if before is not None else []):
         assert before is not None

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 CONF = Path(__file__).parents[3] / "conf/openwayback"
 CDX_SERVER, COLLECTION = "wayback-cdx-server-servlet.xml", "ZipNumCollection.xml"
+REMOTE, REMOTE_INDEX = "RemoteCollection.xml", "http://localhost:8090/web"
 BEANS = "{http://www.springframework.org/schema/beans}"
 
 
@@ -36,3 +37,11 @@ def write_configurations(
         filled = (CONF / sample).read_text().replace("/data/cluster", str(cluster))
         (target / sample).write_text(filled.replace("/data/path-index.txt", str(path_index)))
     return directory, directory / COLLECTION
+
+
+def write_remote(directory: Path, index: str, archives: Iterable[Path]) -> tuple[Path, Path]:
+    """As `write_configurations`; the collection asks the CDX server at the URL `index`."""
+    webapp, collection = write_configurations(directory, directory, directory, archives)
+    filled = (CONF / REMOTE).read_text().replace(REMOTE_INDEX, index)
+    collection.write_text(filled.replace("/data/path-index.txt", str(directory / "path-index.txt")))
+    return webapp, collection
