@@ -11,7 +11,7 @@ from cdxmill.commands.per_archive.reindex import ReindexSummary, reindex
 from cdxmill.commands.per_archive.task import OutputOptions, outputs_in
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.archives.zstd_dictionary import LARGEST_READ, dictionary_id
-from cdxmill.inputs.archives import find_archives
+from cdxmill.inputs.archives import OpenAll, find_archives, open_here
 from cdxmill.inputs.cdx_files import find_cdx_inputs
 from cdxmill.options.archives import Recompressing, Reindexing
 from cdxmill.options.option import check_no_pipe, required_paths
@@ -28,14 +28,17 @@ _HIGHEST_LEVELS = {"zst": 22, "gz": 12}
 
 
 def recompress_asked(
-    asked: Recompressing, failures: Failures, run: RunTasks | None = None
+    asked: Recompressing,
+    failures: Failures,
+    run: RunTasks | None = None,
+    open_all: OpenAll = open_here,
 ) -> RecompressSummary:
-    """Write archives again; `run` is another engine. Raises UsageError, StoppedError."""
+    """Write archives again; `run` is another engine, and `open_all` opens WACZ files on it. Raises UsageError, StoppedError."""
     if asked.output is None:
         raise UsageError("missing --output DIR; or use --estimate, which writes nothing")
     check_no_pipe(asked.inputs, "an archive from a pipe has no name for its output; give a file")
     options, output, to = _recompress_options(asked), os.fspath(asked.output), asked.to
-    archives = without_outputs(find_archives(asked, failures), output, failures.note)
+    archives = without_outputs(find_archives(asked, failures, open_all=open_all), output, failures.note)
     names = output_names(archives, lambda path: recompressed_name(path, to), f".{to}")
     if asked.dictionary is not None:
         new = outputs_in(locate(output), names).values()
