@@ -40,7 +40,7 @@ def index(arguments: Indexing, failures: Failures) -> str:
         index_to_file,
         index_to_stream,
     )
-    from cdxmill.inputs.archives import find_archives
+    from cdxmill.inputs.archives import find_archives, open_here
     from cdxmill.inputs.pipes import Pipes
     from cdxmill.outputs.existing import rule_of
     from cdxmill.outputs.gone import note_of_gone, outputs_of_gone
@@ -58,7 +58,8 @@ def index(arguments: Indexing, failures: Failures) -> str:
             raise UsageError("--engine spark needs an output directory")
         if spark is not None:
             options = replace(options, run=spark.run)
-        archives = find_archives(arguments, failures, pipes)
+        open_all = open_here if spark is None else spark.open_all
+        archives = find_archives(arguments, failures, pipes, open_all=open_all)
         if is_file:
             summary = index_to_file(archives, output, options, failures)
         elif output == "-":
@@ -131,7 +132,9 @@ def recompress(arguments: Recompressing, failures: Failures) -> str:
     if arguments.estimate:
         return str(estimate_asked(arguments, failures))
     with open_engine(arguments) as spark:
-        return str(recompress_asked(arguments, failures, None if spark is None else spark.recompress))
+        if spark is None:
+            return str(recompress_asked(arguments, failures))
+        return str(recompress_asked(arguments, failures, spark.recompress, spark.open_all))
 
 
 def reindex(arguments: Reindexing, failures: Failures) -> str:

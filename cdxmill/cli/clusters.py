@@ -40,18 +40,18 @@ def build(arguments: Building, failures: Failures) -> str:
     from cdxmill.commands.clusters.build import build as build_all
     from cdxmill.commands.clusters.zipnum import output_place, zipnum_options
     from cdxmill.commands.per_archive.index import index_options
-    from cdxmill.inputs.archives import find_archives
+    from cdxmill.inputs.archives import find_archives, open_here
     from cdxmill.outputs.existing import Rule
 
     check_no_pipe(
         arguments.inputs,
         "build cannot read an archive from a pipe; save it to a file, so that it can be replayed",
     )
-    archives = find_archives(arguments, failures)
     indexing = index_options(arguments, Rule.RENEW)
     place = output_place(arguments, is_local=arguments.engine == "local")
     options = zipnum_options(arguments)
     with open_engine(arguments) as spark:
+        archives = find_archives(arguments, failures, open_all=open_here if spark is None else spark.open_all)
         if spark is not None:
             indexing, options = (
                 replace(indexing, run=spark.run),

@@ -36,7 +36,8 @@ def scan(arguments: Scanning, failures: Failures) -> str:
     from cdxmill.commands.scanning.ask import scan_asked
 
     with open_engine(arguments) as spark:
-        summary = scan_asked(arguments, failures, None if spark is None else spark.scan)
+        given = () if spark is None else (spark.scan, spark.open_all)
+        summary = scan_asked(arguments, failures, *given)
     if arguments.explain:
         for measured in summary.measured:
             failures.note(str(measured))
@@ -62,11 +63,11 @@ def count(arguments: Counting, failures: Failures) -> str:
     if arguments.call is not None and (first := arguments.what) is not None:  # it is the first INPUT
         arguments.what, arguments.inputs = None, [first, *path_list(arguments.inputs)]
     with open_engine(arguments) as spark:
-        run = None if spark is None else spark.counts
+        given = () if spark is None else (spark.counts, spark.open_all)
         if arguments.output != "-":
-            return str(count_asked(arguments, str(arguments.output), failures, run))
+            return str(count_asked(arguments, str(arguments.output), failures, *given))
         with standard_output() as out:
-            return str(count_asked(arguments, out, failures, run))
+            return str(count_asked(arguments, out, failures, *given))
 
 
 def train_dictionary(arguments: Training, failures: Failures) -> str:

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from pathlib import Path
 
 from cdxmill.cluster.find import INDEXES
-from cdxmill.cluster.own_run import remove_runs, start_run
+from cdxmill.cluster.own_run import remove_runs, start_run, take_over
 from cdxmill.cluster.split_files import SPLITS, stored_splits
 from cdxmill.cluster.switch import (
     MARK,
@@ -44,7 +44,7 @@ from cdxmill.cluster.write import (
     write_record,
 )
 from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
-from cdxmill.formats.clusters.zipnum import ARCHIVES, LOCATIONS, MANIFEST
+from cdxmill.formats.clusters.zipnum import ARCHIVES, CDX_DIRECTORY, LOCATIONS, MANIFEST
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import LOCK, check_held, hold
 from cdxmill.running.resume import WORK, check_work, remove_work
@@ -134,12 +134,11 @@ def open_output(
         if finished is not None:
             _remove_work(place)
         work = place
+        if finished is None and is_far:
+            work = _own_place(place, run)
         if finished is None:
             remove_runs(place, but=run if is_far else "")
         if finished is None and is_far:
-            if not (place / MANIFEST).exists():
-                _clear_unfinished(place)
-            work = start_run(place, run)
             finished = _built_before(place, work, run, failures)
         elif finished is None and (place / MANIFEST).exists():
             work = new_place(place)
@@ -155,6 +154,15 @@ def open_output(
             if work != place and not needs_repair(place):  # else it is the old cluster, already
                 work.remove_tree() if is_far or place.properties.has_directories else discard(place)
             raise
+
+
+def _own_place(place: Location, run: str) -> Location:
+    """The directory of a run that is far. It gets the indexes of a killed one."""
+    work = start_run(place, run)
+    take_over(place, run, CDX_DIRECTORY)
+    if not (place / MANIFEST).exists():
+        _clear_unfinished(place)
+    return work
 
 
 def _clear_unfinished(place: Location) -> None:

@@ -39,6 +39,14 @@ def left_runs(place: Location) -> list[str]:
     return [run for run, is_own in zip(found, marked, strict=True) if is_own]
 
 
+def take_over(place: Location, run: str, name: str) -> None:
+    """Let a run have the directory `name` of a killed one, if there is one. `place` is held. Raises StoppedError."""
+    own = run_place(place, run) / name
+    for left in left_runs(place):
+        if left != run and not own.exists() and (run_place(place, left) / name).exists():
+            (run_place(place, left) / name).move(own)
+
+
 def remove_runs(place: Location, but: str = "") -> None:
     """Delete the directories of all runs, except that of the run `but`. `place` is held. Raises StoppedError."""
     for run in left_runs(place):

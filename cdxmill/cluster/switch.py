@@ -45,6 +45,7 @@ from __future__ import annotations
 import json
 import os
 import posixpath
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -273,8 +274,30 @@ def _plan(place: Location, kept: Collection[str], built: Location | None) -> dic
     """What is deleted from `place`, and moved to it from a directory below it."""
     new = built or new_place(place)
     moved = {ARCHIVES, *cluster_files(shards_of(new))} & new.entries().keys() - {COPIED, *kept}
+    moved |= _moved_below(place, new)
     gone = _own(place) & place.entries().keys() - moved - {LOCK, *kept}
     return {"from": new.name, "delete": sorted(gone), "move": sorted(moved)}
+
+
+def _moved_below(place: Location, new: Location) -> set[str]:
+    """What a run has written below its directory and moves with the cluster: directories, or their files if `place` has one."""
+    record = read_record(new)
+    files = {name for name in (record.files if record is not None else ()) if posixpath.dirname(name)}
+    directories = directories_of(files) & new.entries().keys()
+    there = {below for below in directories if (place / below).exists()}
+    return directories - there | _there_of(new, {name for name in files if posixpath.dirname(name) in there})
+
+
+def _there_of(place: Location, names: Iterable[str]) -> set[str]:
+    """Those of the names, with `/` in files of directories, that are in `place`."""
+    by_directory: defaultdict[str, set[str]] = defaultdict(set)
+    for name in names:
+        by_directory[posixpath.dirname(name)].add(posixpath.basename(name))
+    return {
+        posixpath.join(below, name)
+        for below, files in by_directory.items()
+        for name in files & (place / below if below else place).entries().keys()
+    }
 
 
 def _move_files(place: Location) -> None:
@@ -283,16 +306,16 @@ def _move_files(place: Location) -> None:
         return
     steps = json.loads((place / SWITCHED).read_bytes())
     new = place / steps.get("from", _BELOW)
-    left = new.entries().keys() & set(steps["move"])  # the others were moved already
+    left = _there_of(new, steps["move"])  # the others were moved already
     gone = set(steps["delete"]) | (left & _READ_FIRST)
     for names in ({MANIFEST}, {INDEX}, {SUMMARY}, gone - _READ_FIRST):
         check_held(_CHECKED)
         ask_all(Location.remove, _places(place, gone & names))
-    shards = {name for name in left if SHARD.fullmatch(name)}
+    shards, start = {name for name in left if SHARD.fullmatch(name)}, len((new / "").text)
     for names in (shards, left - shards - _READ_FIRST, {INDEX, SUMMARY}, {MANIFEST}):
         check_held(_CHECKED)
         _sync(place)
-        ask_all(lambda moved: moved.move(place / moved.name), _places(new, left & names))
+        ask_all(lambda moved: moved.move(place / moved.text[start:]), _places(new, left & names))
     _sync(place)
     if new == below:
         _delete_files(new)

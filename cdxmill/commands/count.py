@@ -12,7 +12,7 @@ from typing import IO, NamedTuple, Protocol
 from cdxmill.capture import Note
 from cdxmill.commands.own_function import OwnSource, own_counter, own_source
 from cdxmill.errors import InputError, UsageError
-from cdxmill.inputs.archives import find_archives
+from cdxmill.inputs.archives import OpenAll, find_archives, open_here
 from cdxmill.inputs.named import Input, check_archives
 from cdxmill.inputs.pipes import Pipes
 from cdxmill.messages import count as quantity
@@ -232,12 +232,16 @@ class _Asked(NamedTuple):
 
 
 def count_asked(
-    asked: CountOptions, output: IO[bytes] | str, failures: Failures, run: RunCounts | None = None
+    asked: CountOptions,
+    output: IO[bytes] | str,
+    failures: Failures,
+    run: RunCounts | None = None,
+    open_all: OpenAll = open_here,
 ) -> CountSummary:
     """Write the counts of all inputs to a stream, or to the file at a path or URL. Raises UsageError, InputError."""
     wanted = _Asked(asked, _counter_asked(asked), run)
     with Pipes(failures, quiet=asked.quiet) as pipes:
-        archives = find_archives(asked, failures, pipes)
+        archives = find_archives(asked, failures, pipes, open_all=open_all)
         if isinstance(output, str):
             return _count_to_file(archives, output, wanted, failures)
         return _count_to_stream(archives, output, wanted, failures)

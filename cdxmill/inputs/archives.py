@@ -9,9 +9,9 @@ import posixpath
 import re
 import sys
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.named import SCHEME, Input, Search, Wanted, all_listed, check_name, without_host
@@ -21,9 +21,6 @@ from cdxmill.options.option import optional_path, path_list
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.storage.location import Location, ask_all
 from cdxmill.storage.wacz import ARCHIVE, inside, is_wacz, own_name
-
-if TYPE_CHECKING:
-    from cdxmill.formats.archives.zip_directory import Member
 
 _ELSEWHERE = {"", ".", ".."}
 _UNPACK = "unpack it and index its files"
@@ -37,60 +34,92 @@ _ARCHIVE_STARTS = (b"WARC/", b"filedesc://", b"\x28\xb5\x2f\xfd")
 _START = 1 << 12
 
 
-def _open_wacz_files(search: Search, named: Collection[str], unopened: Failures | None) -> None:
-    """Replace each WACZ that the search has found by the archives in it.
+class WaczContents(NamedTuple):
+    """The archives in a WACZ, why others cannot be read, and the names of files that are skipped.
 
-    In index lines, such a file has the name of the WACZ, then its name in the WACZ. If the WACZ is one of `named` and the
-    only input, the name is that of the index in the WACZ: the path below `archive/`.
+    `unopened` is the reason if the WACZ itself cannot be opened.
     """
-    found_wacz = [entry.location for entry in search.inputs if is_wacz(entry.path)]
-    is_alone = len(search.inputs) == 1 and search.inputs[0].label in named
-    files = dict(zip(found_wacz, ask_all(_files, found_wacz), strict=True))
-    found: list[Input] = []
-    for entry in search.inputs:
-        if entry.location not in files:
-            found.append(entry)
-            continue
-        listed = files[entry.location]
-        if isinstance(listed, InputError) and unopened is not None:
-            unopened.report(Failure.from_error(listed))
-            continue
-        for name in _choose(search, entry.path, listed):
-            archive = _input(entry, name)
-            found.append(archive._replace(filename=own_name(name)) if is_alone else archive)
-    search.inputs[:] = found
+
+    archives: list[Input]
+    errors: list[InputError]
+    skipped: list[str]
+    unopened: InputError | None = None
 
 
-def _files(place: Location) -> Mapping[str, Member] | InputError:
+def names_in(wacz: Location) -> list[str] | InputError:
+    """The names of all files in a WACZ, or why it cannot be opened."""
     try:
-        return place.wacz_files()
+        return list(wacz.wacz_files())
     except InputError as error:
         return error
 
 
-def _choose(search: Search, path: str, files: Mapping[str, Member] | InputError) -> list[str]:
-    """The names of the archives in a WACZ. Whatever else may have captures is reported."""
-    if isinstance(files, InputError):
-        search.fail(files)
-        return []
-    chosen: list[str] = []
-    errors: list[InputError] = []
-    for name in files:
+OpenAll = Callable[[Sequence[Location]], Sequence[list[str] | InputError]]
+"""Opens several WACZ files: what `names_in` returns for each."""
+
+
+def open_here(places: Sequence[Location]) -> list[list[str] | InputError]:
+    """Open WACZ files in this process."""
+    return ask_all(names_in, places)
+
+
+def contents_of(wacz: Input, names: list[str] | InputError) -> WaczContents:
+    """What is in a WACZ that has files of these names, or that could not be opened.
+
+    In index lines, an archive in it has the name of the WACZ, then its name in the WACZ.
+    """
+    if isinstance(names, InputError):
+        return WaczContents([], [], [], names)
+    found = WaczContents([], [], [])
+    for name in names:
         if is_wacz(name):
-            errors.append(InputError(inside(path, name), "is a WACZ in a WACZ", _UNPACK))
+            found.errors.append(InputError(inside(wacz.path, name), "is a WACZ in a WACZ", _UNPACK))
         elif not _ARCHIVES.pattern.search(name):
             if name.startswith(ARCHIVE):
-                search.skip(path, name)
+                found.skipped.append(name)
         elif _ELSEWHERE & set(name.split("/")):
-            errors.append(InputError(path, f"has a file with the name {name}", _UNPACK))
+            found.errors.append(InputError(wacz.path, f"has a file with the name {name}", _UNPACK))
         else:
-            chosen.append(name)
-    if not chosen and not errors:
+            found.archives.append(_input(wacz, name))
+    if not found.archives and not found.errors:
         hint = "a WACZ has WARC files, such as archive/data.warc.gz"
-        errors.append(InputError(path, "has no archives", hint))
-    for error in errors:
-        search.fail(error)
-    return chosen
+        found.errors.append(InputError(wacz.path, "has no archives", hint))
+    return found
+
+
+def _open_wacz_files(
+    search: Search, named: Collection[str], unopened: Failures | None, open_all: OpenAll
+) -> None:
+    """Replace each WACZ that the search has found by the archives in it.
+
+    If the WACZ is one of `named` and the only input, their names in index lines are those of the index in the WACZ: the path
+    below `archive/`.
+    """
+    found_wacz = [entry for entry in search.inputs if is_wacz(entry.path)]
+    is_alone = len(search.inputs) == 1 and search.inputs[0].label in named
+    listings = open_all([entry.location for entry in found_wacz]) if found_wacz else []
+    contents = {entry: contents_of(entry, names) for entry, names in zip(found_wacz, listings, strict=True)}
+    found: list[Input] = []
+    for entry in search.inputs:
+        if entry not in contents:
+            found.append(entry)
+            continue
+        archives, errors, skipped, error = contents[entry]
+        if error is not None and unopened is not None:
+            unopened.report(Failure.from_error(error))
+        elif error is not None:
+            search.fail(error)
+        for one in errors:
+            search.fail(one)
+        for name in skipped:
+            search.skip(entry.path, name)
+        found += [_named_in(entry, one) for one in archives] if is_alone else archives
+    search.inputs[:] = found
+
+
+def _named_in(wacz: Input, archive: Input) -> Input:
+    """An archive of a WACZ with the name that the index in the WACZ has for it."""
+    return archive._replace(filename=own_name(archive.filename[len(wacz.filename) + 1 :]))
 
 
 def _input(entry: Input, name: str) -> Input:
@@ -103,15 +132,20 @@ def _input(entry: Input, name: str) -> Input:
 
 
 def find_archives(
-    asked: ArchiveInputs, failures: Failures, pipes: Pipes | None = None, unopened: Failures | None = None
+    asked: ArchiveInputs,
+    failures: Failures,
+    pipes: Pipes | None = None,
+    unopened: Failures | None = None,
+    open_all: OpenAll | None = open_here,
 ) -> list[Input]:
     """The archives that the user named, in order; with `pipes`, also pipes.
 
     A directory stands for the files below it that have the name of an archive, a WACZ for those in it. File names in
     index lines are relative to `dir_root`. Without it, a file has its base name, a file of a directory its path below
     that, and an entry of the manifest is used as written. Inputs that cannot be listed are reported to `failures`, and
-    what was skipped in directories; WACZ files that cannot be opened to `unopened`, if that is given. Raises UsageError if there is no archive or the manifest cannot be read, InputError
-    if nothing could be listed.
+    what was skipped in directories; WACZ files that cannot be opened to `unopened`, if that is given. Without
+    `open_all`, a WACZ is itself an archive: a task opens it. Raises UsageError if there is no archive or the manifest cannot be read,
+    InputError if nothing could be listed.
     """
     named, manifest = path_list(asked.inputs), optional_path(asked.manifest)
     if not named and manifest is None:
@@ -123,7 +157,8 @@ def find_archives(
         search.add(name)
     if manifest is not None:
         _add_listed(search, manifest, os.fspath(asked.root or ""))
-    _open_wacz_files(search, named, unopened)
+    if open_all is not None:
+        _open_wacz_files(search, named, unopened, open_all)
     found = search.finish(named if manifest is None else [*named, manifest])
     if asked.dir_root is not None:
         found = [
@@ -135,14 +170,22 @@ def find_archives(
     return found
 
 
-def archives_of(manifests: Iterable[str], root: str | None, unopened: Failures) -> list[Input]:
-    """The archives that the manifests of a job list. A WACZ that cannot be opened is reported to `unopened`.
+def archives_of(manifests: Iterable[str], root: str | None, unopened: Failures | None = None) -> list[Input]:
+    """The archives and WACZ files that the manifests of a job list. Its tasks open the WACZ files.
 
-    Raises UsageError, also if only one input cannot be listed, InputError.
+    With `unopened`, they are opened here: the archives in them are returned, and those that cannot be opened are reported to it.
+    Raises UsageError, also if only one input cannot be listed, or if a WACZ is listed and a file in it, too; InputError.
     """
     with all_listed() as failures:
         asked = [ArchiveInputs(manifest=manifest, root=root) for manifest in manifests]
-        return [archive for one in asked for archive in find_archives(one, failures, unopened=unopened)]
+        open_all = None if unopened is None else open_here
+        listed = (find_archives(one, failures, unopened=unopened, open_all=open_all) for one in asked)
+        found = [entry for entries in listed for entry in entries]
+    opened = {entry.location for entry in found if is_wacz(entry.path)}
+    for entry in found if opened else ():
+        if entry.location not in opened and entry.location.stored_in in opened:
+            raise UsageError(f"{entry.label}: is listed twice, because its WACZ is listed, too; delete one")
+    return found
 
 
 def _add_listed(search: Search, manifest: str, root: str) -> None:

@@ -42,6 +42,16 @@ def _summary(skipped: Counter[str]) -> str:
     return f"{count(skipped.total(), 'file')} skipped: {', '.join(shown)}"
 
 
+def skipped_among(names: Iterable[str]) -> str:
+    """What is said of files of these names that are skipped; "" if all are records that `index` keeps.
+
+    >>> skipped_among(["archive/a.har", "archive/b.har", "archive/README"])
+    '3 files skipped: 2 .har, 1 without ending'
+    """
+    skipped = Counter(_kind_of(name) for name in names if not is_own_record(name))
+    return _summary(skipped) if skipped else ""
+
+
 def _kind_of(path: str) -> str:
     """The kind of a file that is skipped.
 

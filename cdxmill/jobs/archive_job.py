@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +16,10 @@ from cdxmill.jobs.launcher.hadoop_directory import hadoop_url, is_url
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
 from cdxmill.jobs.launcher.stream_job import StreamJob
+from cdxmill.jobs.nodes.wacz_work import COUNTER
 from cdxmill.options.option import Options, ReadBy, option
 from cdxmill.running.failures import Failures
+from cdxmill.storage.wacz import is_wacz
 
 
 @dataclass(frozen=True)
@@ -78,12 +80,16 @@ class ArchiveJob(StreamJob[_Asked]):
 
     @cached_property
     def failures(self) -> Failures:
-        """The failures of the job. The first are those of WACZ files that the launcher could not open."""
+        """The failures of the job."""
         return Failures()
 
     def listed(self) -> list[Input]:
-        """The archives of the manifests. Raises UsageError, InputError."""
-        return archives_of(self.options.args, self.own_options.archive_root, self.failures)
+        """The archives and WACZ files of the manifests. Raises UsageError, InputError."""
+        return archives_of(self.options.args, self.own_options.archive_root)
+
+    def count_listed(self, archives: Iterable[Input]) -> None:
+        """Note how many archives are on the work list. Those in WACZ files are counted by the tasks."""
+        self.total = sum(not is_wacz(archive.path) for archive in archives)
 
     def use_root(self, runner: RunnerLike) -> None:
         """Let relative paths start from a URL on EMR; on other clusters, it may be a path that exists on all nodes."""
@@ -111,11 +117,17 @@ class ArchiveJob(StreamJob[_Asked]):
             files=files,
         )
 
-    def status_of(self, failures: Failures, done: str, more: str = "") -> int:
+    def status_of(self, runner: RunnerLike, done: str, more: str = "") -> int:
         """Print how many archives were `done`. Returns the exit status: 0 if no more failed than --max-failures allows."""
-        failed = len(failures.inputs)
-        self.tell(f"{self.total - failed} of {self.total} archives {done}, {failed} with failures{more}")
-        return OK if failed <= self.own_options.max_failures.of(self.total) else failures.status
+        failed = len(self.failures.inputs)
+        total = max(self.total + counted(runner, COUNTER), failed)
+        self.tell(f"{total - failed} of {total} archives {done}, {failed} with failures{more}")
+        return OK if failed <= self.own_options.max_failures.of(total) else self.failures.status
+
+
+def counted(runner: RunnerLike, name: str) -> int:
+    """A counter of cdxmill, over all tasks."""
+    return sum(counters.get("cdxmill", {}).get(name, 0) for counters in runner.counters())
 
 
 def directory_url(directory: str, runner: RunnerLike) -> str:

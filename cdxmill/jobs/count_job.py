@@ -30,7 +30,6 @@ from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike, prints_output
 from cdxmill.jobs.nodes.archives import FAILURES, JOB_FILE, add_counts, count_archives, parse_output
 from cdxmill.options.contents import Watched
-from cdxmill.running.failures import Failures
 from cdxmill.running.watched import Limits
 from cdxmill.stages.counting.counters import COUNTERS, Counter
 from cdxmill.stages.counting.own_counter import Found, Item, OwnCounter
@@ -67,7 +66,7 @@ class CountJob(ArchiveJob[CountJobOptions]):
         if not self.what and type(self).items is CountJob.items:
             raise UsageError(f"{type(self).__name__} has no method `items`; it says what the job counts")
         archives = self.listed()
-        self.total = len(archives) + len(self.failures.inputs)
+        self.count_listed(archives)
         return [{"archive": archive.to_fields()} for archive in archives]
 
     def run_mapper(self, step_num: int = 0) -> None:
@@ -97,9 +96,10 @@ class CountJob(ArchiveJob[CountJobOptions]):
             if not output:
                 self.tell(f"note: nothing was counted; give {self.counter.needs}")
             self.show(b"".join(sorted(output.splitlines(keepends=True))))
-        return self.status_of(self._report_failures(runner), "counted")
+        self._report_failures(runner)
+        return self.status_of(runner, "counted")
 
-    def _report_failures(self, runner: RunnerLike) -> Failures:
+    def _report_failures(self, runner: RunnerLike) -> None:
         """Print what the mappers could not count."""
         output = directory_of(runner.get_output_dir(), runner)
         names = [name for name in output.names() if name.startswith(FAILURES)]
@@ -115,4 +115,3 @@ class CountJob(ArchiveJob[CountJobOptions]):
         for note in notes:
             failures.note_one(note.path, note.reason)
         failures.close_notes()
-        return failures

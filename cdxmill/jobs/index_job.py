@@ -8,23 +8,26 @@ input. The CDX files have the same bytes as those of `cdxmill index --manifest`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from cdxmill.commands.per_archive.index import IndexOptions
-from cdxmill.commands.per_archive.task import OutputDirectory, checked_place, open_directory
+from cdxmill.commands.per_archive.task import OutputDirectory, checked_place, open_directory, outputs_in
 from cdxmill.inputs.named import Input
-from cdxmill.jobs.archive_job import ArchiveJob, ArchiveJobOptions, directory_url
+from cdxmill.jobs.archive_job import ArchiveJob, ArchiveJobOptions, counted, directory_url
 from cdxmill.jobs.launcher.hadoop_directory import directory_of, held
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.mrjob_parts import MRStep, RunnerLike
 from cdxmill.jobs.nodes.archives import ArchiveWork, index_archives, parse_output
 from cdxmill.jobs.nodes.task_context import format_failure
+from cdxmill.jobs.nodes.wacz_work import WaczWork
 from cdxmill.messages import count
 from cdxmill.options.option import Existing, Flag, flags, option
 from cdxmill.outputs.existing import rule_of
 from cdxmill.outputs.names import cdx_names
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import Location
+from cdxmill.storage.wacz import is_wacz
 
 
 class IndexJobOptions(ArchiveJobOptions, Existing):
@@ -57,8 +60,9 @@ class IndexWARCJob(ArchiveJob[IndexJobOptions]):
         opened = open_directory(names, self.own_options.cdx_directory, Failures())
         directory = self.held.enter_context(opened)
         outputs = self._outputs(names, directory)
-        self.held.enter_context(directory.writing(outputs))
-        return self._work(outputs, directory.directory)
+        closed = outputs_in(directory.place, {one: name for one, name in names.items() if is_wacz(one.path)})
+        self.held.enter_context(directory.writing(outputs | closed))
+        return self._work(outputs, closed, directory)
 
     def hadoop_step(self, runner: RunnerLike, directory: Path) -> HadoopStep:
         """Each mapper gets some lines of the work list."""
@@ -67,23 +71,31 @@ class IndexWARCJob(ArchiveJob[IndexJobOptions]):
         directory_of(url, runner).check_writable()
         self.held.enter_context(held(url))
         names = self._names()
-        outputs = self._outputs(names, OutputDirectory(checked_place(names, url), None, Path()))
-        return self.archive_step(self._work(outputs, None), ["index"])
+        target = OutputDirectory(checked_place(names, url), None, Path())
+        outputs = self._outputs(names, target)
+        closed = [archive for archive in names if is_wacz(archive.path)]
+        return self.archive_step(self._work(outputs, closed, target), ["index"])
 
     def _names(self) -> dict[Input, str]:
-        """The archives, and the names of their outputs. Raises UsageError."""
+        """The archives, and the names of their outputs. That of a WACZ stands for those of its archives. Raises UsageError."""
         options = self.own_options
         return cdx_names(self.listed(), options.cc_index_paths)
 
     def _outputs(self, names: dict[Input, str], directory: OutputDirectory) -> dict[Input, Location]:
         """The archives that have to be indexed, with their outputs. Raises UsageError."""
-        return directory.plan(names, IndexOptions().settings(), rule_of(self.own_options)).to_write
+        plain = {archive: name for archive, name in names.items() if not is_wacz(archive.path)}
+        return directory.plan(plain, IndexOptions().settings(), rule_of(self.own_options)).to_write
 
-    def _work(self, outputs: dict[Input, Location], directory: Path | None) -> WorkList:
-        """The work list. `directory` is a local output directory that only this machine writes to."""
-        self.total = len(outputs) + len(self.failures.inputs)
-        record = None if directory is None else str(directory)
-        return [ArchiveWork(archive, output.text, record).item() for archive, output in outputs.items()]
+    def _work(
+        self, outputs: dict[Input, Location], closed: Iterable[Input], directory: OutputDirectory
+    ) -> WorkList:
+        """The work list: archives with their outputs, and WACZ files, whose outputs the tasks plan."""
+        self.count_listed(outputs)
+        record = None if directory.directory is None else str(directory.directory)
+        rule, cc_index_paths = rule_of(self.own_options).name, self.own_options.cc_index_paths
+        work = [ArchiveWork(archive, output.text, record).item() for archive, output in outputs.items()]
+        place = directory.place.text
+        return work + [WaczWork(wacz, place, record, rule, cc_index_paths).item() for wacz in closed]
 
     def run_mapper(self, step_num: int = 0) -> None:
         """Index one archive after the other."""
@@ -92,19 +104,15 @@ class IndexWARCJob(ArchiveJob[IndexJobOptions]):
     def finish(self, runner: RunnerLike) -> int:
         """Print the failures. Returns the exit status: 0 if there are no more than --max-failures allows."""
         found, notes = parse_output(b"".join(runner.cat_output()))
-        failures, unopened = self.failures, list(self.failures.items)
+        failures = self.failures
         for note in notes:
             failures.note_one(note.path, note.reason)
         failures.close_notes()
         for failure in found:
             failures.report(failure)
-        self.show(
-            b"".join(
-                format_failure(failure._replace(hint="", is_outage=False)) for failure in [*unopened, *found]
-            )
-        )
-        number = sum(counters.get("cdxmill", {}).get("notes", 0) for counters in runner.counters())
-        return self.status_of(failures, "indexed", f", {count(number, 'note')}" if number else "")
+        self.show(b"".join(format_failure(one._replace(hint="", is_outage=False)) for one in found))
+        number = counted(runner, "notes")
+        return self.status_of(runner, "indexed", f", {count(number, 'note')}" if number else "")
 
 
 if __name__ == "__main__":  # mrjob starts each task with this file

@@ -13,6 +13,7 @@ from pathlib import Path
 from cdxmill.commands.per_archive.ask import new_names, repacking_options
 from cdxmill.commands.per_archive.recompress import Recompression, recompression
 from cdxmill.commands.per_archive.recompress_elsewhere import RecompressWork
+from cdxmill.inputs.archives import archives_of
 from cdxmill.jobs.archive_job import ArchiveJob, ArchiveJobOptions, directory_url
 from cdxmill.jobs.launcher.hadoop_directory import directory_of
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
@@ -56,7 +57,8 @@ class RecompressJob(ArchiveJob[RecompressJobOptions]):
         return self.archive_step(self._work(work, url), ["recompress"], files={WORK_FILE: path})
 
     def _work(self, work: RecompressWork, output: str) -> WorkList:
-        names = new_names(self.listed(), self.own_options, output, self.failures)
+        archives = archives_of(self.options.args, self.own_options.archive_root, self.failures)
+        names = new_names(archives, self.own_options, output, self.failures)
         self._made = self.held.enter_context(recompression(names, output, work.options, self.failures))
         self.total = len(self._made.tasks) + len(self.failures.inputs)
         return [item_of(number, task) for number, task in enumerate(self._made.tasks)]
@@ -76,7 +78,7 @@ class RecompressJob(ArchiveJob[RecompressJobOptions]):
         self.failures.close_notes()
         self.show(b"".join(format_failure(one._replace(hint="", is_outage=False)) for one in found))
         self.tell(str(self._made.summary()))
-        return self.status_of(self.failures, "written again")
+        return self.status_of(runner, "written again")
 
 
 if __name__ == "__main__":  # mrjob starts each task with this file

@@ -327,7 +327,8 @@ def failed_in(directory: Path) -> set[str]:
 def forgetting(directory: Path | None, handled: Set[str]) -> Iterator[None]:
     """Write outputs to a local directory. Afterwards, failures of earlier runs are no longer listed.
 
-    `handled` are the identities of the archives that are read. Without a directory, nothing is done. Raises StoppedError.
+    `handled` are the identities of the archives and WACZ files that are read. Without a directory, nothing is done. Raises
+    StoppedError.
     """
     if directory is None:
         yield
@@ -360,17 +361,22 @@ def _forget(directory: Path, size: int, handled: Set[str]) -> None:
     `handled` are identities of archives that this run has indexed, or has listed again. Raises StoppedError.
     """
     path = records_of(directory) / FAILURES
-    if handled.isdisjoint(failed_in(directory)):
+    if not any(_is_one_of(handled, failed) for failed in failed_in(directory)):
         return
     offset = 0
     with write_atomic(path) as file:
         for row in _rows(path):
-            if offset >= size or identity(parse_row(row)[0]) not in handled:
+            if offset >= size or not _is_one_of(handled, identity(parse_row(row)[0])):
                 file.write(row)
             offset += len(row)
     with stopping(path):
         if not path.stat().st_size:
             path.unlink()
+
+
+def _is_one_of(handled: Set[str], archive: str) -> bool:
+    """Whether the archive of this identity, or the WACZ that has it, is one of those."""
+    return archive in handled or identity(Location(archive).stored_in) in handled
 
 
 def _rows(path: Path) -> Iterator[bytes]:

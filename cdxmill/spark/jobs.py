@@ -41,6 +41,7 @@ from cdxmill.spark.tasks import (
     SortWork,
     index_archive,
     join_parts,
+    names_in_wacz,
     recompress_archive,
     report_name,
     sort_and_send,
@@ -90,6 +91,25 @@ class RecompressRunner(_ArchiveRunner):
         shared = RecompressWork.of(tasks[0].options)
         work = partial(recompress_archive, shared, OnNode(self._scratch, self._engine.tries))
         return work, list(map(shared.without_dictionary, tasks))
+
+
+class WaczOpener:
+    """Opens WACZ files on `engine`: see `inputs.archives.OpenAll`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __call__(self, places: Sequence[Location], /) -> list[list[str] | InputError]:
+        """The names of the files in each, or why it cannot be opened. Raises StoppedError."""
+        anywhere = [Location(place.absolute()) for place in places]
+        work = partial(names_in_wacz, OnNode("", self._engine.tries))
+        found = dict(self._engine.run_tasks(work, anywhere, 0, lambda: None))
+        return [_told_of(place, found[number]) for number, place in enumerate(places)]
+
+
+def _told_of(place: Location, found: list[str] | InputError) -> list[str] | InputError:
+    """What a node has found, with the name of the WACZ that the user gave."""
+    return type(found)(place.text, found.reason, found.hint) if isinstance(found, InputError) else found
 
 
 class ScanRunner(_ArchiveRunner):

@@ -21,9 +21,10 @@ from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster, check
 from cdxmill.commands.per_archive.index import IndexOptions, index_to_directory
 from cdxmill.errors import INTERRUPTED, STOPPED, CdxmillError, UsageError
 from cdxmill.formats.clusters.split_points import format_boundaries, parse_boundaries
-from cdxmill.inputs.archives import archives_of
+from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.cdx_files import cdx_files_of, take_inventory
 from cdxmill.messages import fail, say, say_lines
+from cdxmill.options.archives import ArchiveInputs
 from cdxmill.options.clusters import ClusterOptions
 from cdxmill.options.option import REPLACE, AnyPath, Existing, Options, argument, option
 from cdxmill.options.table import add_options, read_options
@@ -32,7 +33,7 @@ from cdxmill.outputs.names import cdx_names, check_inputs_stay
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import exit_on_signals
 from cdxmill.spark.engine import Engine, check_pyspark
-from cdxmill.spark.jobs import IndexRunner, Maker
+from cdxmill.spark.jobs import IndexRunner, Maker, WaczOpener
 from cdxmill.storage.location import join, locate
 
 _SHARDS = 300
@@ -113,9 +114,9 @@ def index(arguments: list[str]) -> int:
     given = parse_options(SparkIndexOptions, "indexwarcs_cc_pyspark.py", about, arguments)
     existing, output = rule_of(given), plain_url(given.output_base_url)
     failures = Failures()
-    archives = archives_of([plain_url(given.input)], plain_url(given.input_base_url), failures)
-    names = cdx_names(archives, True)
+    asked = ArchiveInputs(manifest=plain_url(given.input), root=plain_url(given.input_base_url))
     with make_engine(given) as engine:
+        names = cdx_names(find_archives(asked, failures, open_all=WaczOpener(engine)), True)
         run = IndexRunner(engine, given.local_temp_dir)
         options = IndexOptions(existing=existing, quiet=given.quiet, run=run)
         summary = index_to_directory(names, output, options, failures)

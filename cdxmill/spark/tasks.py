@@ -22,16 +22,17 @@ from cdxmill.cluster.write import write_shard_files
 from cdxmill.commands.per_archive.index import IndexedArchive, IndexTask, index_one
 from cdxmill.commands.per_archive.recompress_elsewhere import RecompressWork
 from cdxmill.commands.per_archive.recompress_one import RecompressedArchive, RecompressTask
-from cdxmill.errors import StoppedError
+from cdxmill.errors import InputError, StoppedError
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
+from cdxmill.inputs.archives import names_in
 from cdxmill.inputs.cdx_files import CdxSource
 from cdxmill.running.failures import Failure, stop_at_outage
 from cdxmill.running.resume import WORK
 from cdxmill.stages.lines.merge_lines import MOST_RUNS, fewer_runs, merge_blocks
 from cdxmill.stages.lines.sort_lines import Run, Slice, cut_run
 from cdxmill.storage.local import stopping
-from cdxmill.storage.location import join, locate
+from cdxmill.storage.location import Location, join, locate
 from cdxmill.storage.own import create_own
 from cdxmill.storage.scratch import Scratch, temporary_directory
 from cdxmill.tasks.sorting import SortTask, sort_group
@@ -107,6 +108,14 @@ def recompress_archive(work: RecompressWork, node: OnNode, task: RecompressTask)
         result = work.do(task, Path(directory) / "content")
     node.check_reached(result.failures)
     return result
+
+
+def names_in_wacz(node: OnNode, place: Location) -> list[str] | InputError:
+    """The names of all files in a WACZ, or why it cannot be opened."""
+    found = names_in(place)
+    if isinstance(found, InputError):
+        node.check_reached([Failure.from_error(found)])
+    return found
 
 
 def sort_and_send(work: SortWork) -> Iterator[tuple[int, Part]]:

@@ -13,6 +13,7 @@ from cdxmill.errors import InputError
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import open_ranges
 from cdxmill.storage.location import Location, PathOrUrl, locate, pieces
+from cdxmill.storage.wacz import WaczFiles
 
 
 def look(place: Location, size: int) -> tuple[Entry | None, bytes]:
@@ -23,7 +24,7 @@ def look(place: Location, size: int) -> tuple[Entry | None, bytes]:
     storage: Any
     try:
         storage, name = place.reads
-        if place.properties.has_look:
+        if place.properties.has_look and not isinstance(storage, WaczFiles):
             return cast("tuple[Entry, bytes]", storage.look(name, size))
         entry = storage.status(name)
     except InputError:

@@ -145,6 +145,10 @@ class WaczFiles:
         """Open a file: `read_at(offset, size)` returns fewer bytes only at its end. Raises InputError."""
         from cdxmill.formats.archives.zip_directory import ZipError, data_offset
 
+        if self._is_directory():
+            with self._storage.open_ranges(path) as read_at:
+                yield read_at
+            return
         member = self._member(path)
         with self._storage.open_ranges(self._place.wacz) as read_at:
             try:
@@ -164,10 +168,15 @@ class WaczFiles:
     def status(self, path: str, /) -> Entry | None:
         """The size of a file, its CRC-32 as its tag, and the time of the WACZ. None if it does not exist. Raises InputError."""
         entry = self._storage.status(self._place.wacz)
-        if entry is None:
-            return None
+        if entry is None or entry.is_directory:
+            return self._storage.status(path)
         member = _files_in(self._storage, self._place.wacz, entry).get(self._place.name)
         return None if member is None else Entry(member.size, entry.modified, tag=f"{member.crc:08x}")
+
+    def _is_directory(self) -> bool:
+        """Whether the name is that of a directory, such as that of the indexes of a WACZ. S3 does not know directories."""
+        entry = self._storage.status(self._place.wacz)
+        return entry is None or entry.is_directory
 
     def _member(self, path: str) -> Member:
         try:

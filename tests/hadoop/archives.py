@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from ..material.wacz_files import make_wacz
 from .job_runs import BUCKET, HDFS, Ended, Jobs
 
 ROOT = f"{HDFS}/archives"
@@ -36,6 +37,9 @@ OF_S3 = {"crawl-data/CC-2/example.arc.gz": "example.arc.gz", "more/dupes.warc.gz
 OF_S3_INDEXES = ("cc-index/cdx/CC-2/example.cdx.gz", "more/dupes.cdx.gz")
 NOTED = "plain/noted.warc"
 """It has a record of a type that no standard knows."""
+OF_WACZ = "plain/good.wacz"
+"""It has two archives. The tasks open it, and find that BAD_WACZ is none."""
+BAD_WACZ = "plain/bad.wacz"
 BAD = ("plain/absent.warc.gz", "plain/broken.warc.gz", "plain/cut.warc.gz")
 
 
@@ -59,6 +63,8 @@ def index_all(jobs: Jobs, pywb_warcs: Path, directory: Path) -> Indexed:
         (directory / "on disk.warc.gz").as_uri(),
         f"{S3_SETTINGS['AWS_ENDPOINT_URL']}/{BUCKET}/more/dupes.warc.gz",
         NOTED,
+        OF_WACZ,
+        BAD_WACZ,
         *BAD,
     ]
     manifest.write_text("".join(f"{row}\n" for row in rows))
@@ -81,6 +87,8 @@ def lay_out(jobs: Jobs, pywb_warcs: Path, directory: Path) -> None:
     whole = (pywb_warcs / "example.warc.gz").read_bytes()
     (directory / "plain/cut.warc.gz").write_bytes(whole[:2000])
     (directory / "plain/broken.warc.gz").write_bytes(gzip.compress(b"no archive " * 99))
+    (directory / OF_WACZ).write_bytes(make_wacz({"archive/a.warc.gz": whole, "archive/b.warc": extra}))
+    (directory / BAD_WACZ).write_bytes(b"PK")
     jobs.fs("-put", directory.as_uri(), ROOT)
     jobs.upload({key: directory / key for key in OF_S3})
 

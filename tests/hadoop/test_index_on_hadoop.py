@@ -8,10 +8,22 @@ from typing import NamedTuple
 
 import pytest
 
-from .archives import BAD, INDEX, INDEX_HERE, NOTED, OF_HDFS, OF_S3, ON_NODES, ROOT, S3_INDEX, Indexed
+from .archives import (
+    BAD,
+    BAD_WACZ,
+    INDEX,
+    INDEX_HERE,
+    NOTED,
+    OF_HDFS,
+    OF_S3,
+    ON_NODES,
+    ROOT,
+    S3_INDEX,
+    Indexed,
+)
 from .job_runs import HDFS, Ended, Jobs, files_below
 
-SOUND = len(OF_HDFS) + len(OF_S3) + 3
+SOUND = len(OF_HDFS) + len(OF_S3) + 5
 
 
 def is_index(name: str) -> bool:
@@ -41,11 +53,12 @@ def test_archives_of_a_crawl_are_indexed_to_where_common_crawl_has_its_indexes(
 
 def test_what_failed_is_an_output_line_and_the_launchers_status_says_so(indexed: Indexed) -> None:
     assert indexed.job.status == 1
-    absent, broken, cut = sorted(indexed.job.stdout.decode().splitlines())
+    absent, wacz, broken, cut = sorted(indexed.job.stdout.decode().splitlines())
     assert absent.startswith(f"{ROOT}/{BAD[0]}\tcannot be read (")
+    assert wacz.startswith(f"{ROOT}/{BAD_WACZ}\tis truncated or not a zip file")
     assert broken.startswith(f"{ROOT}/{BAD[1]}\tat 0: no WARC or ARC record starts here")
     assert cut == f"{ROOT}/{BAD[2]}\tat 1864: the file is truncated inside a gzip member"
-    assert f"\n{SOUND} of {SOUND + 3} archives indexed, 3 with failures, 1 note\n" in indexed.job.stderr
+    assert f"\n{SOUND} of {SOUND + 4} archives indexed, 4 with failures, 1 note\n" in indexed.job.stderr
     noted = [line for line in indexed.job.stderr.splitlines() if line.startswith(f"{ROOT}/{NOTED}@")]
     assert len(noted) == 1, indexed.job.stderr
     assert noted[0].endswith(": note: unknown WARC-Type 'rezponse'; the record is not indexed")
@@ -54,10 +67,10 @@ def test_what_failed_is_an_output_line_and_the_launchers_status_says_so(indexed:
 def test_archives_captures_and_failures_are_counted(indexed: Indexed) -> None:
     job = indexed.job
     counted = [job.counter(name) for name in ("archives", "failed archives", "failures")]
-    assert counted == [SOUND + 3, 3, 3]
+    assert counted == [SOUND + 3, 3, 4]
     lines = sum(gzip.decompress(data).count(b"\n") for data in indexed.expected.values())
     assert job.counter("captures") == lines
-    assert job.mappers == 4, "three archives each"
+    assert job.mappers == 5, "three archives each"
 
 
 class Rerun(NamedTuple):
@@ -71,7 +84,7 @@ class Rerun(NamedTuple):
 @pytest.fixture(scope="module")
 def rerun(indexed: Indexed, jobs: Jobs) -> Rerun:
     before = jobs.listed(INDEX)
-    job = jobs.run("indexwarcsjob", *INDEX_HERE, "--max-failures", "3", indexed.manifest)
+    job = jobs.run("indexwarcsjob", *INDEX_HERE, "--max-failures", "4", indexed.manifest)
     return Rerun(job, before, jobs.listed(INDEX))
 
 
@@ -86,7 +99,7 @@ def test_a_rerun_indexes_nothing_but_what_failed(rerun: Rerun) -> None:
 
 def test_as_many_failures_as_allowed_are_a_success(rerun: Rerun) -> None:
     assert rerun.job.status == 0
-    assert len(rerun.job.stdout.splitlines()) == 3
+    assert len(rerun.job.stdout.splitlines()) == 4
 
 
 def test_without_skip_existing_all_are_indexed_again_from_s3_to_s3(

@@ -310,13 +310,64 @@ def test_a_wacz_in_a_manifest_stands_for_its_archives(
     for name in ("example.cdx.gz", "iana.cdx.gz"):
         expected = (tmp_path / "a/x.wacz/archive" / name).read_bytes()
         assert (tmp_path / "b/x.wacz/archive" / name).read_bytes() == expected
-    (tmp_path / "x.wacz").write_bytes(b"PK")
-    done = run_job("indexwarcsjob", "inline", "--cdx_bucket", "c", "list", cwd=tmp_path)
-    assert done.returncode != 0
-    assert b"list:1" in done.stderr or b"x.wacz: is truncated" in done.stderr
-    (tmp_path / "list").write_text(f"x.wacz\n{pywb_warcs}/iana.warc.gz\n")
-    done = run_job("indexwarcsjob", "inline", "--cdx_bucket", "d", "list", cwd=tmp_path)
-    assert done.returncode == 1, "a corrupt WACZ does not affect the others (issue 33)"
-    assert done.stdout.startswith(b"x.wacz\t")
-    assert b"x.wacz: is truncated" in done.stderr
-    assert [path.name for path in (tmp_path / "d").rglob("*.cdx.gz")] == ["iana.cdx.gz"]
+
+
+@pytest.mark.parametrize("runner", ["inline", "local"])
+def test_a_corrupt_wacz_costs_its_archives_only(
+    run_cdxmill: RunCdxmill, run_job: RunJob, pywb_warcs: Path, tmp_path: Path, runner: str
+) -> None:
+    """Issue 33: the tasks open the WACZ files, and report what `cdxmill index` reports."""
+    good = make_wacz(
+        {"archive/a.warc.gz": (pywb_warcs / "iana.warc.gz").read_bytes(), "archive/x.har": b"{}"}
+    )
+    cut = make_wacz({"archive/cut.warc.gz": (pywb_warcs / "iana.warc.gz").read_bytes()[:2000]})
+    kinds = {"good": good, "bad": b"PK", "none": make_wacz({"pages/x.jsonl": b""}), "in/cut": cut}
+    (tmp_path / "in").mkdir()
+    for name, data in kinds.items():
+        (tmp_path / f"{name}.wacz").write_bytes(data)
+    (tmp_path / "list").write_text("".join(f"{name}.wacz\n" for name in kinds) + "absent.wacz\n")
+    ours = run_cdxmill("index", "-q", "-o", "a", "--manifest", "list", cwd=tmp_path)
+    job = ("indexwarcsjob", runner, "--cdx_bucket", "b", "list")
+    done = run_job(*job, cwd=tmp_path)
+    assert (ours.returncode, done.returncode) == (1, 1), done.stderr
+    assert cdx_below(tmp_path / "b") == cdx_below(tmp_path / "a")
+    assert sorted(line.split(b"\t")[0] for line in done.stdout.splitlines()) == [
+        *(b"absent.wacz", b"bad.wacz", b"in/cut.wacz/archive/cut.warc.gz", b"none.wacz")
+    ]
+    assert b"good.wacz: note: 1 file skipped: 1 .har\n" in done.stderr
+    (tmp_path / "in/cut.wacz").write_bytes(good)
+    (tmp_path / "bad.wacz").write_bytes(good)
+    again = run_job(*job, "--max-failures", "50%", cwd=tmp_path)
+    assert again.returncode == 0, "2 of 4: what is finished is skipped"
+    assert not (tmp_path / "b/failures.tsv").exists()
+    replaced = run_job(*job, "--replace", "--max-failures", "40%", cwd=tmp_path)
+    assert replaced.returncode == 0, "2 of 5"
+
+
+def cdx_below(directory: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*.cdx.gz")}
+
+
+def test_a_wacz_and_a_file_in_it_are_not_listed_both(run_job: RunJob, tmp_path: Path) -> None:
+    (tmp_path / "x.wacz").write_bytes(make_wacz({"archive/a.warc.gz": b""}))
+    (tmp_path / "list").write_text("x.wacz/archive/a.warc.gz\nx.wacz\n")
+    done = run_job("indexwarcsjob", "inline", "--cdx_bucket", "b", "list", cwd=tmp_path)
+    assert done.returncode == 2
+    assert (
+        b"list:1: x.wacz/archive/a.warc.gz: is listed twice, because its WACZ is listed, too" in done.stderr
+    )
+
+
+def test_outputs_of_other_archives_are_not_replaced_by_those_of_a_wacz(
+    run_job: RunJob, pywb_warcs: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "x.wacz").write_bytes(
+        make_wacz({"archive/a.warc.gz": (pywb_warcs / "iana.warc.gz").read_bytes()})
+    )
+    (tmp_path / "list").write_text("x.wacz\n")
+    taken = tmp_path / "b/x.wacz/archive/a.cdx.gz"
+    taken.parent.mkdir(parents=True)
+    taken.write_bytes(b"mine")
+    done = run_job("indexwarcsjob", "inline", "--cdx_bucket", "b", "list", cwd=tmp_path)
+    assert (done.returncode, taken.read_bytes()) == (1, b"mine"), done.stderr
+    assert b"x.wacz\t" in done.stdout

@@ -20,10 +20,11 @@ CRAWL = "crawl-data/CC-MAIN-2026-44/segments/1/warc"
 
 @pytest.fixture
 def crawl(tmp_path: Path, pywb_archives: list[Path]) -> Path:
-    """Archives with the paths of Common Crawl, and the list of them. One does not exist."""
+    """Archives with the paths of Common Crawl, and the list of them. One does not exist, and a WACZ is corrupt."""
     directory = tmp_path / CRAWL
     directory.mkdir(parents=True)
-    listed = [f"{CRAWL}/absent.warc.gz"]
+    listed = [f"{CRAWL}/absent.warc.gz", f"{CRAWL}/bad.wacz"]
+    (directory / "bad.wacz").write_bytes(b"PK")
     for path in pywb_archives:
         if path.name.endswith(".warc.gz"):
             (directory / path.name).write_bytes(path.read_bytes())
@@ -57,9 +58,10 @@ def launch(crawl: Path, script: str, *words: str | Path, java: str = "") -> subp
 def test_run_index_ccpyspark(crawl: Path, run_cdxmill: RunCdxmill, quick: str) -> None:
     """Both jobs run; the boundaries file is written by one run and read by `cdxmill`."""
     done = launch(crawl, "run_index_ccpyspark.sh", "2026-44", crawl / "warc.paths", java=quick)
-    assert done.returncode == 1, done.stderr  # for the archive that does not exist
+    assert done.returncode == 1, done.stderr  # for the archive that does not exist, and the WACZ
     # spark-submit prints all messages of the driver on its standard output
     assert f"{CRAWL}/absent.warc.gz: cannot be read" in done.stdout
+    assert f"{CRAWL}/bad.wacz: is truncated or not a zip file" in done.stdout
     indexed = run_cdxmill(
         "index", "-q", "-o", crawl / "a", "--manifest", crawl / "warc.paths", "--root", crawl
     )

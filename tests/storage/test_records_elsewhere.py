@@ -22,6 +22,7 @@ from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.storage.location import join, locate
 from cdxmill.storage.walk import files_below
 
+from ..material.wacz_files import make_wacz
 from .name_node import name_node
 from .range_server import RangeServer
 
@@ -266,3 +267,17 @@ def test_a_stamp_is_read_as_anybody_reads_it(archives: Path, elsewhere: str, cli
     assert len(sha256) == 64
     assert gzip.decompress(locate(join(elsewhere, "rec.cdx.gz")).read_bytes())
     assert settings
+
+
+def test_indexes_of_a_wacz_can_be_read_at_a_url(elsewhere: str, archives: Path) -> None:
+    """Their directory has the name of the WACZ, and is none: no path below it leads into one."""
+    data = (archives / "A/rec.warc.gz").read_bytes()
+    (archives / "x.wacz").write_bytes(make_wacz({"archive/a.warc.gz": data}))
+    (archives / "list").write_text("x.wacz\n")
+    for _ in "12":
+        run("index", "--manifest", "list", "-o", elsewhere)
+    run("index", "--manifest", "list", "-o", "here")
+    assert content(elsewhere) == {
+        "x.wacz/archive/a.cdx.gz": Path("here/x.wacz/archive/a.cdx.gz").read_bytes()
+    }
+    run("zipnum", "-s", "1", "-o", "C", f"{elsewhere}/")

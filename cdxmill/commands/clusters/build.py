@@ -29,7 +29,7 @@ from cdxmill.inputs.named import Input, check_archives
 from cdxmill.messages import count, human_bytes, human_seconds
 from cdxmill.outputs.existing import Rule, up_to_date
 from cdxmill.outputs.names import check_index_names, identity, unique_names
-from cdxmill.outputs.record import link_outputs
+from cdxmill.outputs.record import check_own_records, link_outputs
 from cdxmill.running.failures import Failures
 from cdxmill.running.resume import fingerprint
 from cdxmill.storage.location import Location, PathOrUrl, join, locate
@@ -78,8 +78,7 @@ def build(
     zipnum_options = with_exclusions(zipnum_options, place)
     names = unique_names(archives)
     run = _fingerprint_of(names, index_options, zipnum_options)
-    is_far = zipnum_options.is_far and place.is_remote  # on a disk, the indexes move with the cluster
-    points = zipnum_options.points
+    is_far, points = zipnum_options.is_far, zipnum_options.points
     with open_output(place, run, zipnum_options.replace, failures, points, is_far) as output:
         if output.finished is not None:
             _restore_archives_file(names, output.place, failures)
@@ -117,6 +116,7 @@ def _index(
     if (indexes := _indexes(output).directory) is not None:
         own_directory(indexes)
     if output.work != output.place and not output.place.is_remote:
+        check_own_records(Path(output.place.local, CDX_DIRECTORY))
         cdx, old = (Path(place.local, CDX_DIRECTORY) for place in (output.work, output.place))
         kept = up_to_date(names, old, options.settings())
         link_outputs(old, cdx, [names[archive] for archive in kept if not (cdx / names[archive]).exists()])

@@ -13,7 +13,7 @@ from cdxmill.commands.per_archive.reindex import ReindexSummary, reindex
 from cdxmill.commands.per_archive.task import OutputOptions, outputs_in
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.archives.zstd_dictionary import LARGEST_READ, dictionary_id
-from cdxmill.inputs.archives import find_archives
+from cdxmill.inputs.archives import OpenAll, find_archives, open_here
 from cdxmill.inputs.cdx_files import find_cdx_inputs
 from cdxmill.inputs.named import Input
 from cdxmill.options.archives import Recompressing, Reindexing, Repacking
@@ -31,14 +31,17 @@ _HIGHEST_LEVELS = {"zst": 22, "gz": 12}
 
 
 def recompress_asked(
-    asked: Recompressing, failures: Failures, run: RunTasks | None = None
+    asked: Recompressing,
+    failures: Failures,
+    run: RunTasks | None = None,
+    open_all: OpenAll = open_here,
 ) -> RecompressSummary:
-    """Write archives again; `run` is another engine. Raises UsageError, StoppedError."""
+    """Write archives again; `run` is another engine, and `open_all` opens WACZ files on it. Raises UsageError, StoppedError."""
     if asked.output is None:
         raise UsageError("missing --output DIR; or use --estimate, which writes nothing")
     check_no_pipe(asked.inputs, "an archive from a pipe has no name for its output; give a file")
     options, output = _options(asked), os.fspath(asked.output)
-    names = new_names(find_archives(asked, failures), asked, output, failures)
+    names = new_names(find_archives(asked, failures, open_all=open_all), asked, output, failures)
     return recompress(names, output, options, failures, run)
 
 
@@ -60,7 +63,7 @@ def new_names(
 
 
 def estimate_asked(asked: Recompressing, failures: Failures) -> NewSizes:
-    """NewSizes what `recompress` would do. Raises UsageError."""
+    """What the new archives of `recompress` would take. Raises UsageError."""
     check_no_pipe(asked.inputs, "an archive from a pipe cannot be read twice; give a file")
     return estimate(find_archives(asked, failures), _options(asked), failures)
 

@@ -8,7 +8,7 @@ from cdxmill.commands.scanning.options import ScanOptions
 from cdxmill.commands.scanning.rows import WET
 from cdxmill.commands.scanning.scan import ScanSummary, ending_of, scan, scanned_name
 from cdxmill.errors import UsageError
-from cdxmill.inputs.archives import find_archives
+from cdxmill.inputs.archives import OpenAll, find_archives, open_here
 from cdxmill.options.contents import Scanning
 from cdxmill.options.option import check_no_pipe, optional_path, text_list
 from cdxmill.outputs.existing import rule_of
@@ -19,11 +19,13 @@ from cdxmill.running.processes import RunTasks
 from cdxmill.stages.scan.fields import DEFAULT, LINES
 
 
-def scan_asked(asked: Scanning, failures: Failures, run: RunTasks | None = None) -> ScanSummary:
-    """Scan archives; `run` is another engine. Raises UsageError, StoppedError."""
+def scan_asked(
+    asked: Scanning, failures: Failures, run: RunTasks | None = None, open_all: OpenAll = open_here
+) -> ScanSummary:
+    """Scan archives; `run` is another engine, and `open_all` opens WACZ files on it. Raises UsageError, StoppedError."""
     check_no_pipe(asked.inputs, "an archive from a pipe has no name for its output; give a file")
     options, output, to = _scan_options(asked), os.fspath(asked.output), asked.to
-    archives = without_outputs(find_archives(asked, failures), output, failures.note)
+    archives = without_outputs(find_archives(asked, failures, open_all=open_all), output, failures.note)
     names = output_names(archives, lambda path: scanned_name(path, to), ending_of(to))
     return scan(names, output, options, failures, optional_path(asked.captures), run)
 

@@ -23,6 +23,7 @@ from cdxmill.commands.per_archive.index import IndexedArchive, IndexOptions, Ind
 from cdxmill.inputs.named import Input
 from cdxmill.jobs.nodes.files import Destination
 from cdxmill.jobs.nodes.task_context import TaskRun, format_failure, parse_failure
+from cdxmill.jobs.nodes.wacz_work import OpenedWacz, WaczWork, open_wacz
 from cdxmill.running.failures import SHOWN, Failure, kind_of
 from cdxmill.running.processes import bytes_done
 from cdxmill.running.watched import Limits
@@ -31,8 +32,10 @@ from cdxmill.stages.counting.own_counter import OwnCounter
 from cdxmill.stages.counting.tally import sum_counts, sum_lines
 from cdxmill.stages.lines.line_lists import text_of
 from cdxmill.stages.lines.merge_lines import merge_runs
+from cdxmill.storage.local import sync_directories
 from cdxmill.storage.location import Location
 from cdxmill.storage.scratch import Scratch
+from cdxmill.storage.wacz import is_wacz
 
 JOB_FILE = "cdxmill_count_job.py"
 """Name of the file with a user's job, in the working directory of a task."""
@@ -65,15 +68,39 @@ class ArchiveWork(NamedTuple):
 
 
 def index_archives(run: TaskRun) -> None:
-    """Map: index the archives on the work list, one `ArchiveWork` per line. Write their failures and notes."""
+    """Map: index the archives on the work list, one `ArchiveWork` or `WaczWork` per line. Write their failures and notes."""
     with reporting(run) as directory:
-        for number, work in enumerate(map(ArchiveWork.from_item, run.work())):
-            record = None if work.directory is None else Path(work.directory)
-            scratch, settings = directory / str(number), IndexOptions().settings()
-            task = IndexTask(work.archive, Location(work.output), record, scratch, settings)
-            result = index_one(task)
-            run.check_reached(result.failures)
-            _report(task.archive.path, result, run)
+        for number, item in enumerate(run.work()):
+            scratch = directory / str(number)
+            tasks = _in_wacz(item, scratch, run) if "wacz" in item else [_task_of(item, scratch)]
+            for task in tasks:
+                result = index_one(task)
+                run.check_reached(result.failures)
+                _report(task.archive.path, result, run)
+            sync_directories(task.output.local for task in tasks if task.directory is not None)
+
+
+def _task_of(item: dict[str, Any], scratch: Path) -> IndexTask:
+    work = ArchiveWork.from_item(item)
+    record = None if work.directory is None else Path(work.directory)
+    return IndexTask(work.archive, Location(work.output), record, scratch, IndexOptions().settings())
+
+
+def _in_wacz(item: dict[str, Any], scratch: Path, run: TaskRun) -> list[IndexTask]:
+    """The archives in a WACZ that have to be indexed. What cannot be is reported."""
+    work = WaczWork.from_item(item)
+    opened = open_wacz(work.wacz)
+    run.check_reached(opened.failures)
+    tasks = work.tasks(opened, scratch)
+    run.output.writelines(_lines_of(opened))
+    run.add(**opened.counters(len(tasks)))
+    return tasks
+
+
+def _lines_of(opened: OpenedWacz) -> Iterator[bytes]:
+    """What is reported of a WACZ, as lines."""
+    yield from map(format_failure, opened.failures)
+    yield from (_NOTE + format_failure(one) for one in opened.notes)
 
 
 def _report(path: str, result: IndexedArchive, run: TaskRun) -> None:
@@ -109,7 +136,7 @@ def parse_output(output: bytes) -> tuple[list[Failure], list[Failure]]:
 def count_archives(counter: Counter | OwnCounter, run: TaskRun, limits: Limits) -> None:
     """Map: write the counts of the archives on the work list. A failure or note is a line that starts with a TAB."""
     with _scratch(run) as directory:
-        archives = [Input.of_fields(item["archive"]) for item in run.work()]
+        archives, opened = _archives_on(run)
         scratch = Scratch(directory)
         task = CountTask(archives, scratch.directory / "0")
         found = [result for _, result in count_watched([task], counter, 1, _Report(run), limits)]
@@ -117,12 +144,27 @@ def count_archives(counter: Counter | OwnCounter, run: TaskRun, limits: Limits) 
         run.check_reached(failures)
         runs = [one for result in found for one in result.runs]
         notes = [note for result in found for note in result.notes]
-        reports = chain(map(format_failure, failures), _lines_of_notes(notes))
+        reports = chain(*map(_lines_of, opened), map(format_failure, failures), _lines_of_notes(notes))
         run.output.writelines(b"\t" + line for line in reports)
         run.output.writelines(map(text_of, sum_lines(merge_runs(runs, scratch.create, scratch.reader))))
         run.output.flush()
     counted = sum(result.counted.counted for result in found)
     run.add(archives=len(archives), records_counted=counted, failures=len(failures))
+
+
+def _archives_on(run: TaskRun) -> tuple[list[Input], list[OpenedWacz]]:
+    """The archives on the work list, and the WACZ files that have some of them."""
+    archives, opened = list[Input](), list[OpenedWacz]()
+    for archive in (Input.of_fields(item["archive"]) for item in run.work()):
+        if not is_wacz(archive.path):
+            archives.append(archive)
+            continue
+        wacz = open_wacz(archive)
+        run.check_reached(wacz.failures)
+        run.add(**wacz.counters(len(wacz.archives)))
+        archives += wacz.archives
+        opened.append(wacz)
+    return archives, opened
 
 
 def counter_in_job(name: str) -> OwnCounter:
