@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from cdxmill.api.archives import captures, index, records
     from cdxmill.api.clusters import build, publish, sample, verify, zipnum
     from cdxmill.api.collections import add, compact, merge, remove
-    from cdxmill.api.contents import cat, count, recompress, reindex, scan, train_dictionary, verify_archives
+    from cdxmill.api.contents import (
+        cat,
+        count,
+        recompress,
+        recompress_estimate,
+        reindex,
+        scan,
+        train_dictionary,
+        verify_archives,
+    )
     from cdxmill.api.exports import export
     from cdxmill.api.prefix_indexes import PrefixIndex, build_prefix_index
     from cdxmill.api.reports import report
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
         CopyResult,
         CountResult,
         DictionaryResult,
+        EstimateResult,
         ExportResult,
         IndexResult,
         PrefixIndexResult,
@@ -59,7 +69,16 @@ for _home, _names in {
     "api.archives": ("captures", "index", "records"),
     "api.clusters": ("build", "publish", "sample", "verify", "zipnum"),
     "api.collections": ("add", "compact", "merge", "remove"),
-    "api.contents": ("cat", "count", "recompress", "reindex", "scan", "train_dictionary", "verify_archives"),
+    "api.contents": (
+        "cat",
+        "count",
+        "recompress",
+        "recompress_estimate",
+        "reindex",
+        "scan",
+        "train_dictionary",
+        "verify_archives",
+    ),
     "api.exports": ("export",),
     "api.prefix_indexes": ("PrefixIndex", "build_prefix_index"),
     "api.results": (
@@ -70,6 +89,7 @@ for _home, _names in {
         "CopyResult",
         "CountResult",
         "DictionaryResult",
+        "EstimateResult",
         "ExportResult",
         "IndexResult",
         "PrefixIndexResult",
@@ -110,6 +130,7 @@ __all__ = [
     "CopyResult",
     "CountResult",
     "DictionaryResult",
+    "EstimateResult",
     "ExportResult",
     "Failure",
     "FullRecord",
@@ -145,6 +166,7 @@ __all__ = [
     "merge",
     "publish",
     "recompress",
+    "recompress_estimate",
     "records",
     "reindex",
     "remove",

@@ -11,6 +11,7 @@ from cdxmill.api.results import (
     CatResult,
     CountResult,
     DictionaryResult,
+    EstimateResult,
     RecompressResult,
     ReindexResult,
     ScanResult,
@@ -19,14 +20,14 @@ from cdxmill.api.results import (
 )
 from cdxmill.commands.cat import content_asked, table_asked
 from cdxmill.commands.count import count_asked
-from cdxmill.commands.per_archive.ask import recompress_asked, reindex_asked
+from cdxmill.commands.per_archive.ask import estimate_asked, recompress_asked, reindex_asked
 from cdxmill.commands.per_archive.verify_archives import verify_archives as compare
 from cdxmill.commands.scanning.ask import scan_asked
 from cdxmill.commands.train_dictionary import train_dictionary as train
 from cdxmill.inputs.archives import find_archives
-from cdxmill.options.archives import Comparing, Recompressing, Reindexing, Training
+from cdxmill.options.archives import Comparing, Estimating, Recompressing, Reindexing, Training
 from cdxmill.options.contents import CountOptions, Scanning
-from cdxmill.options.option import AnyPath
+from cdxmill.options.option import AnyPath, declared
 from cdxmill.options.records import Printing
 from cdxmill.running.failures import Failures
 
@@ -95,6 +96,31 @@ def recompress(asked: Recompressing) -> RecompressResult:
     """
     failures = Failures(printed=False)
     return result_of(RecompressResult, recompress_asked(asked, failures), failures)
+
+
+@takes(Estimating)
+def recompress_estimate(asked: Estimating) -> EstimateResult:
+    """Estimate what `recompress` would do with archives. Nothing is written.
+
+    The parameters are those of `recompress`. At most 2 GiB of archives are read, drawn at random. Damage is in the
+    failures of the result. Raises UsageError for invalid arguments, or if there are no archives.
+    """
+    failures = Failures(printed=False)
+    found = estimate_asked(
+        Recompressing(**{one.name: getattr(asked, one.name) for one in declared(Estimating) if one.init}),
+        failures,
+    )
+    return EstimateResult(
+        archives=found.archives,
+        read=found.read,
+        records=found.records,
+        before=found.before,
+        after=found.after,
+        dictionaries=found.dictionaries,
+        seconds=found.seconds,
+        kinds={one.kind: (one.before, one.after) for one in found.kinds},
+        failures=failures.items,
+    )
 
 
 @takes(Comparing)

@@ -173,6 +173,25 @@ class RecompressResult:
 
 
 @dataclass(frozen=True)
+class EstimateResult:
+    """What `recompress` would do with `archives`, of which `read` were read: the bytes `before` and `after`, with dictionaries.
+
+    `dictionaries` of them would have one. `seconds` is the CPU time that it would take. `kinds` has the bytes before and after of
+    each kind of content, the largest first.
+    """
+
+    archives: int
+    read: int
+    records: int
+    before: int
+    after: int
+    dictionaries: int
+    seconds: float
+    kinds: dict[str, tuple[int, int]]
+    failures: list[Failure]
+
+
+@dataclass(frozen=True)
 class VerifyArchivesResult:
     """What `verify_archives` compared: `pairs` of archives with `records` that both have, of `content` bytes in all.
 

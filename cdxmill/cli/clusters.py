@@ -208,6 +208,7 @@ def _verify_archives(arguments: Verifying, failures: Failures) -> str:
         arguments.cluster,
         new,
         any_digest=arguments.any_digest,
+        dictionary=arguments.dictionary,
         processes=arguments.processes,
     )
     asked.quiet = arguments.quiet

@@ -11,6 +11,7 @@ from cdxmill.commands.get import get_record
 from cdxmill.errors import UsageError
 from cdxmill.formats.own_records import format_row
 from cdxmill.inputs.archive_store import check_one_archive
+from cdxmill.inputs.dictionaries import use_dictionary
 from cdxmill.options.records import Getting, Printing
 from cdxmill.outputs.names import check_inputs_stay, output_file, writing
 from cdxmill.running.failures import Failures
@@ -25,13 +26,16 @@ def content_asked(asked: Printing) -> Iterator[bytes]:
     """The record at an offset, in pieces. Raises UsageError, InputError."""
     if asked.offset is None:
         raise UsageError("give either --offset N or --table FILE")
-    return get_record(Getting(asked.archive, offset=asked.offset, length=asked.length))
+    return get_record(
+        Getting(asked.archive, offset=asked.offset, length=asked.length, dictionary=asked.dictionary)
+    )
 
 
 def table_asked(asked: Printing, failures: Failures, out: IO[bytes] | None = None) -> int:
     """Write the table of all records, to `out` if it is given. Returns their number. Raises as `write_table`."""
     if asked.table is None or asked.offset is not None:
         raise UsageError("give either --offset N or --table FILE")
+    use_dictionary(asked.dictionary)
     if out is not None:
         check_one_archive(locate(os.fspath(asked.archive)))
         return _write_rows(os.fspath(asked.archive), out, failures)

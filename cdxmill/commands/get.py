@@ -15,6 +15,7 @@ from cdxmill.errors import AbsentError, InputError, UsageError
 from cdxmill.formats.lines.capture_fields import ABSENT, RecordLocation, record_location, timestamp_of_line
 from cdxmill.formats.lines.timestamp import timestamp_of
 from cdxmill.inputs.archive_store import ArchiveStore
+from cdxmill.inputs.dictionaries import use_dictionary
 from cdxmill.messages import say
 from cdxmill.options.option import optional_path
 from cdxmill.options.queries import Query
@@ -70,6 +71,7 @@ def get_record(asked: Getting) -> Iterator[bytes]:
     not match its index line. Raises UsageError as `lookup`.
     """
     wanted = wanted_of(asked)
+    use_dictionary(asked.dictionary)
     return _of_capture(asked) if wanted is None else _at_offset(wanted, asked)
 
 

@@ -150,6 +150,10 @@ def find_archives(
     named, manifest = path_list(asked.inputs), optional_path(asked.manifest)
     if not named and manifest is None:
         raise UsageError("no input; give archives, directories, or a manifest")
+    if asked.dictionary is not None:
+        from cdxmill.inputs.dictionaries import use_dictionary  # the library is slow to import
+
+        use_dictionary(asked.dictionary)
     if pipes is not None and manifest == "-" and "-" in named:
         raise UsageError("- can be an archive or the manifest, not both")
     search = Search(_ARCHIVES, failures, pipes)

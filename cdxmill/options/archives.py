@@ -5,6 +5,7 @@ from dataclasses import field
 from typing import Any
 
 from cdxmill.options.option import (
+    DICTIONARY,
     REPLACE,
     AnyPath,
     EngineOptions,
@@ -44,6 +45,7 @@ class ArchiveInputs(Options):
         default=None,
     )
     dir_root: AnyPath | None = field(default=None, init=False)
+    dictionary: AnyPath | None = DICTIONARY
 
 
 class NamedInputs(ArchiveInputs):
@@ -150,20 +152,14 @@ ANY_DIGEST: Any = option(
 )
 
 
-class Repacking(Existing):
-    """How archives are written again, and where: what `recompress` and its job have in common."""
+class Compressing(Options):
+    """How records are compressed again."""
 
-    output: AnyPath | None = option(
-        "--output -o DIR",
-        "Directory, s3 or hdfs URL for the new archives. Needed without --estimate.",
-        default=None,
-    )
     to: str = option("--to FORMAT", "Format to write: zst or gz.", default="zst", choices=("zst", "gz"))
     dictionary: AnyPath | None = option(
         "--dictionary FILE",
         "zstd dictionary, path or URL, from cdxmill train-dictionary. It becomes a part of each new archive in which it"
-        " saves more bytes than it takes. Default: the one that the archive has.",
-        Needs("to=zst"),
+        " saves more bytes than it takes. Default: the one that the archive has. Archives that do not contain theirs are read with it, too.",
         default=None,
     )
     drop_dictionary: bool = option(
@@ -175,6 +171,16 @@ class Repacking(Existing):
     )
     level: int = option("--level", "Compression level. gz: 12 at most.", default=6, min=1, max=22)
     max_window: int = MAX_WINDOW
+
+
+class Repacking(Compressing, Existing):
+    """How archives are written again, and where: what `recompress` and its job have in common."""
+
+    output: AnyPath | None = option(
+        "--output -o DIR",
+        "Directory, s3 or hdfs URL for the new archives. Needed without --estimate.",
+        default=None,
+    )
     group: bool = option(
         "--group",
         "Compress the request, the response and the metadata of a capture together. The archive is smaller, but"
@@ -216,6 +222,10 @@ class Recompressing(Repacking, ArchiveInputs, EngineOptions):
     )
 
 
+class Estimating(Compressing, ArchiveInputs, Running):
+    """The parameters of `recompress_estimate`."""
+
+
 class Comparing(Running):
     """The parameters of `verify_archives`."""
 
@@ -223,6 +233,7 @@ class Comparing(Running):
     new: AnyPath = argument("NEW", "Archive or directory that recompress wrote: path or URL.", kw_only=False)
     any_digest: bool = ANY_DIGEST
     max_window: int = MAX_WINDOW
+    dictionary: AnyPath | None = DICTIONARY
 
 
 class Reindexing(Running):

@@ -4,6 +4,7 @@ from typing import Any
 
 from cdxmill.options.archives import LineOptions
 from cdxmill.options.option import (
+    DICTIONARY,
     REPLACE,
     SEED,
     AnyPath,
@@ -187,6 +188,7 @@ class Verifying(Running):
         default=False,
         init=False,
     )
+    dictionary: AnyPath | None = DICTIONARY
 
 
 class Serving(Options):

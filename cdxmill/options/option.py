@@ -250,6 +250,12 @@ def text_list(texts: str | Iterable[str]) -> tuple[str, ...]:
 
 
 REPLACE: Any = option("--replace", "Replace an existing output.", Excludes("output=-"), default=False)
+DICTIONARY: Any = option(
+    "--dictionary FILE",
+    "zstd dictionary, path or URL, for archives that do not contain theirs. It is used for those whose first frame names its id.",
+    Excludes("engine=spark"),
+    default=None,
+)
 SEED: Any = option(
     "--seed",
     "Seed of the random sample. The same seed gives the same split points.",

@@ -6,6 +6,7 @@ from typing import Literal
 
 from cdxmill.errors import UsageError
 from cdxmill.options.option import (
+    DICTIONARY,
     AnyPath,
     Excludes,
     Flag,
@@ -136,6 +137,7 @@ class Getting(Options):
         Needs("form=payload"),
         default=False,
     )
+    dictionary: AnyPath | None = DICTIONARY
 
 
 class Printing(Quiet):
@@ -160,3 +162,4 @@ class Printing(Quiet):
         default=None,
     )
     replace: bool = option("--replace", "Replace an existing output.", Needs("table"), default=False)
+    dictionary: AnyPath | None = DICTIONARY

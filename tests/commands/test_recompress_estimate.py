@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from bench.warc_corpus import WarcRecipe, make_records
-from cdxmill import UsageError, recompress
+from cdxmill import UsageError, recompress, recompress_estimate
 from tests.stages.records.test_read_zst import members
 
 if TYPE_CHECKING:
@@ -124,3 +124,17 @@ def test_a_dictionary_that_other_programs_refuse_is_refused(trained: Path, tmp_p
         UsageError, match="is larger than 8 MiB, and other programs cannot read such archives"
     ):
         recompress(tmp_path / "a.warc.gz", output=tmp_path / "z", dictionary=tmp_path / "large")
+
+
+def test_the_function_says_what_the_command_prints(
+    trained: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (tmp_path / "x.warc.gz").write_bytes(pages(5))
+    found = recompress_estimate(tmp_path / "x.warc.gz", dictionary=trained / "d", processes=1)
+    options = ("--dictionary", trained / "d", "-p", "1", tmp_path / "x.warc.gz")
+    said = run_cdxmill("recompress", "--estimate", *options).stderr.decode()
+    assert f"about {found.after / 1024:.1f} KiB after" in said
+    assert found.before == (tmp_path / "x.warc.gz").stat().st_size
+    assert (found.archives, found.read, found.dictionaries, found.failures) == (1, 1, 1, [])
+    assert sum(before for before, _ in found.kinds.values()) == pytest.approx(found.before, abs=99)
+    assert not list(tmp_path.glob("*.zst"))

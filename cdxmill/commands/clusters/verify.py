@@ -41,6 +41,7 @@ from cdxmill.cluster.archive_index import ArchivePlaces
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, MANIFEST
 from cdxmill.inputs.cdx_files import find_cdx_files
+from cdxmill.inputs.dictionaries import use_dictionary
 from cdxmill.inputs.pipes import Pipes
 from cdxmill.messages import count, human_bytes
 from cdxmill.options.clusters import Verifying
@@ -84,6 +85,7 @@ def verify(asked: Verifying, failures: Failures) -> Verified:
 
     Raises UsageError if there is no cluster, InputError if nothing of it can be read.
     """
+    use_dictionary(asked.dictionary)
     with Pipes(failures, quiet=asked.quiet) as pipes:
         against = None if asked.against is None else required_paths(asked.against)
         return _verify(asked, failures, against and find_cdx_files(against, failures, pipes))

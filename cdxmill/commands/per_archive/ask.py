@@ -11,10 +11,10 @@ from cdxmill.commands.per_archive.recompress import RecompressSummary, recompres
 from cdxmill.commands.per_archive.recompress_one import RecompressOptions
 from cdxmill.commands.per_archive.reindex import ReindexSummary, reindex
 from cdxmill.commands.per_archive.task import OutputOptions, outputs_in
-from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.archives.zstd_dictionary import LARGEST_READ, dictionary_id
+from cdxmill.errors import UsageError
 from cdxmill.inputs.archives import OpenAll, find_archives, open_here
 from cdxmill.inputs.cdx_files import find_cdx_inputs
+from cdxmill.inputs.dictionaries import read_dictionary
 from cdxmill.inputs.named import Input
 from cdxmill.options.archives import Recompressing, Reindexing, Repacking
 from cdxmill.options.option import check_no_pipe, required_paths
@@ -79,7 +79,7 @@ def repacking_options(asked: Repacking) -> RecompressOptions:
     return RecompressOptions(
         to=asked.to,
         level=asked.level,
-        dictionary=b"" if asked.dictionary is None else _dictionary(os.fspath(asked.dictionary)),
+        dictionary=b"" if asked.dictionary is None or asked.to == "gz" else read_dictionary(asked.dictionary),
         keeps_dictionary=not asked.drop_dictionary,
         group=asked.group,
         max_window=asked.max_window << 20,
@@ -90,22 +90,6 @@ def repacking_options(asked: Repacking) -> RecompressOptions:
         describe=asked.describe,
         existing=rule_of(asked),
     )
-
-
-def _dictionary(path: str) -> bytes:
-    try:
-        data = locate(path).read_bytes()
-        dictionary_id(data)
-        if len(data) > LARGEST_READ:
-            raise ValueError(
-                f"is larger than {LARGEST_READ >> 20} MiB, and other programs cannot read such archives"
-            )
-    except InputError as error:
-        raise UsageError(f"--dictionary: {error}") from None
-    except ValueError as error:
-        hint = "make one with cdxmill train-dictionary"
-        raise UsageError(f"--dictionary: {path}: {error}; {hint}") from None
-    return data
 
 
 def reindex_asked(asked: Reindexing, failures: Failures) -> ReindexSummary:

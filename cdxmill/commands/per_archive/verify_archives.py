@@ -11,6 +11,7 @@ from cdxmill.checks.archive_pairs import ComparedPair, PairTask, compare_pair
 from cdxmill.checks.verify_run import VerifyRun
 from cdxmill.errors import UsageError
 from cdxmill.inputs.archives import find_archives
+from cdxmill.inputs.dictionaries import use_dictionary
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_bytes
 from cdxmill.options.archives import ArchiveInputs, Comparing
@@ -58,6 +59,7 @@ class VerifiedArchives(NamedTuple):
 
 def verify_archives(asked: Comparing, failures: Failures) -> VerifiedArchives:
     """Compare archives. Differences are failures. Raises UsageError if there are no archives, or if none belong together."""
+    use_dictionary(asked.dictionary)
     run = VerifyRun(asked.processes, failures, asked.quiet)
     old = find_archives(ArchiveInputs(os.fspath(asked.old)), failures)
     new = find_archives(ArchiveInputs(os.fspath(asked.new)), failures)

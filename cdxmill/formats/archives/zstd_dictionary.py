@@ -94,6 +94,25 @@ def dictionary_of(frame: bytes) -> zstandard.ZstdCompressionDict:
     return zstandard.ZstdCompressionDict(content)
 
 
+_KNOWN: dict[int, zstandard.ZstdCompressionDict] = {}
+
+
+def know(data: bytes) -> None:
+    """Keep a dictionary for archives that do not contain it. They name it by its id."""
+    found = zstandard.ZstdCompressionDict(data)
+    _KNOWN[found.dict_id()] = found
+
+
+def known(frame: bytes) -> zstandard.ZstdCompressionDict | None:
+    """The dictionary that a frame names, from its first bytes; None if nobody gave it."""
+    if not _KNOWN or not frame.startswith(ZSTD_MAGIC):
+        return None
+    try:
+        return _KNOWN.get(zstandard.get_frame_parameters(frame).dict_id)
+    except zstandard.ZstdError:
+        return None
+
+
 class Inflater:
     """Decompressors with one dictionary, which is prepared once. Raises ZstdError if it is corrupt.
 

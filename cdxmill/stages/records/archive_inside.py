@@ -6,6 +6,7 @@ The search for the next record finds the first inner one. Where the damaged reco
 
 1. from its Content-Length, if that leads to another record, or to the end of the file or of the inner records;
 2. from the closing line ends of the last inner record, which are followed by those of the damaged record;
+   In an ARC file, each has one line end;
 3. if the file is truncated: where it ends. Then the first inner record is where the payload has to start.
 """
 
@@ -28,6 +29,7 @@ _HEAD = 1 << 16
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _DAMAGED_START = re.compile(rb"[^\n]{0,32}\nWARC-[A-Z]")
 """The start of a record with a damaged version."""
+_ARC_LINE = re.compile(rb"[a-z]{1,16}:[^\s]+ [^\n]*\n")
 _GAP = 64
 _FREE, _SHARE = 16 << 20, 3
 """The limit of bytes that were passed for damaged records with an unknown end; see Resync."""
@@ -69,6 +71,8 @@ class ArchiveInside:
         if header is not None and header.end is not None and header.end > found and self._is_right(header):
             return self._next(header.end), self._number(found, header.end)
         is_payload = header is not None and self._starts_payload(header, found)
+        if is_loose and header is not None and not header.fields:
+            is_payload = False  # the second line end of an ARC record may be usual there
         stop = -1 if header is None or header.end is None else header.end
         walk = self._walk(found, stop, is_payload)
         if walk.is_closed and (is_payload or self._is_closing(walk, is_loose)):
@@ -85,6 +89,8 @@ class ArchiveInside:
     def _header(self, pos: int, found: int) -> _Header | None:
         """The header at `pos`. It ends before `found`, even if its blank line is missing."""
         data = self._window.get(pos, min(_HEAD, found - pos))
+        if _ARC_LINE.match(data):
+            return _Header({}, pos + data.index(b"\n") + 1, None)
         blank = _HEAD_END.search(data)
         if blank is None and len(data) < found - pos:
             return None
@@ -181,9 +187,11 @@ class ArchiveInside:
 
 def _closes(line_ends: bytes, is_arc: bool, rest: bytes) -> tuple[bool, int]:
     """Whether line ends after a block are those of this record and of one around it; the number of its own."""
+    is_before_arc = bool(rest) and not rest.startswith(b"WARC/")
+    if is_arc and line_ends == b"\n\n" and (is_before_arc or not rest):
+        return True, 1
     if is_arc:
         return line_ends.endswith(_CLOSING), len(line_ends) - len(_CLOSING) * line_ends.endswith(_CLOSING)
     own = len(_CLOSING) if line_ends.startswith(_CLOSING) else len(line_ends)
     around = line_ends[own:]
-    is_in_arc = around == b"\n" and bool(rest) and not rest.startswith(b"WARC/")
-    return around.startswith(_CLOSING) or is_in_arc, own
+    return around.startswith(_CLOSING) or (around == b"\n" and is_before_arc), own

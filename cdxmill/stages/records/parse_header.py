@@ -22,7 +22,9 @@ REPAIR = "repair the record or fetch the file again"
 RECOMPRESS_MEMBERS = (
     "write it with one record per member (cdxmill recompress --to gz -o DIR FILE) and index that"
 )
-WITH_DICTIONARY = "fetch the file again; its dictionary has to be in its first frame"
+WITH_DICTIONARY = (
+    "fetch the file again, because its dictionary has to be in its first frame; or give it with --dictionary"
+)
 LARGE_WINDOW = "write it with smaller windows (cdxmill recompress --max-window %d -o DIR FILE) and index that"
 RECOMPRESS_FRAMES = "write it with one record per frame (cdxmill recompress -o DIR FILE) and index that"
 NO_RECORD = "no WARC or ARC record starts here"

@@ -30,6 +30,7 @@ from cdxmill.stages.records.swallowed import swallows_records
 from cdxmill.stages.window import Window
 
 _LOOSE = 8
+_LOOSE_ARC = 2
 """Line ends, in bytes, after a record: those of two."""
 _BLANK = 1 << 10
 _LINE_ENDS = b"\r\n \t"
@@ -58,7 +59,7 @@ def read_plain(window: Window) -> Iterator[Record | Damage]:
             yield record
             end = pos + record.length
             pos = _skip_blank(window, end)
-            is_loose = pos - end >= _LOOSE
+            is_loose = pos - end >= (_LOOSE_ARC if record.is_arc else _LOOSE)
 
 
 def probe_header(window: Window, pos: int) -> Probe:

@@ -23,7 +23,13 @@ from cdxmill.formats.archives.framing import (
 )
 from cdxmill.formats.archives.framing import frame_within as _frame_within
 from cdxmill.formats.archives.warc_header import HeaderShapes
-from cdxmill.formats.archives.zstd_dictionary import DICTIONARY, MAX_DICTIONARY, Inflater, dictionary_of
+from cdxmill.formats.archives.zstd_dictionary import (
+    DICTIONARY,
+    MAX_DICTIONARY,
+    Inflater,
+    dictionary_of,
+    known,
+)
 from cdxmill.messages import count
 from cdxmill.stages import native
 from cdxmill.stages.records.parse_header import (
@@ -109,8 +115,13 @@ class Frames(Units):
         self._is_noted = False
 
     def read_dictionary(self) -> int:
-        """Read the dictionary frame, if there is one; returns its end offset. Raises MemberError."""
+        """Read the dictionary frame, if there is one; returns its end offset. Raises MemberError.
+
+        Without one, the dictionary is the one that the first frame names, if the user gave it.
+        """
         if self.window.get(0, 4) != DICTIONARY_MAGIC:
+            if (dictionary := known(self.window.get(0, _FRAME_HEADER))) is not None:
+                self._use(dictionary)
             return 0
         end = self._end(0)
         if end > MAX_DICTIONARY:

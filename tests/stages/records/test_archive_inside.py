@@ -129,3 +129,53 @@ def test_mutants(outer: str, to_unit: Callable[[bytes], bytes]) -> None:
         assert left in ([], [bytes(bad)]), bytes(bad)
         assert left or f"; {len(bad)} bytes skipped" in reasons[0], (reasons, bytes(bad))
         assert len(reasons) == (not left), (reasons, bytes(bad))
+
+
+def arc_record(name: str, block: bytes) -> bytes:
+    head = b"http://%b.com/ 1.2.3.4 20200101000000 text/plain %d" % (name.encode(), len(block))
+    return b"%b\n%b\n" % (head, block)
+
+
+VERSION = b"1 0 cdxmill\nURL IP-address Archive-date Content-type Archive-length\n"
+VERSION = b"filedesc://x.arc 0.0.0.0 20200101000000 text/plain %d\n%b\n" % (len(VERSION), VERSION)
+ARC_OTHERS = [
+    VERSION,
+    *(arc_record(f"o{number}", b"text %d\r\n\r\n" % number * number) for number in NUMBERS[1:]),
+]
+ARC_ARCHIVE = b"".join(arc_record(f"i{number}", b"inner %d\r\n" % number * 9) for number in range(3))
+ARC_OUTER = {
+    "at once": arc_record("outer", VERSION + ARC_ARCHIVE),
+    "after an HTTP head": arc_record("outer", HTTP + VERSION + ARC_ARCHIVE),
+    "without a version record": arc_record("outer", ARC_ARCHIVE),
+    "a WARC": arc_record("outer", ARCHIVE),
+    "a WARC after an HTTP head": arc_record("outer", HTTP + ARCHIVE),
+}
+
+
+@UNITS
+@pytest.mark.parametrize("place", [1, 6, 12])
+@pytest.mark.parametrize("length", [b"7", b"300", b"1700", b"1000000", b"many"])
+@pytest.mark.parametrize("outer", ARC_OUTER)
+def test_an_arc_record_with_a_wrong_length_costs_itself_alone(
+    outer: str, length: bytes, place: int, to_unit: Callable[[bytes], bytes]
+) -> None:
+    bad = re.sub(rb" \d+\n", b" %b\n" % length, ARC_OUTER[outer], count=1)
+    records, reasons = read(to_unit(b"".join([*ARC_OTHERS[:place], bad, *ARC_OTHERS[place:]])))
+    assert records == ARC_OTHERS
+    assert len(reasons) == 1
+    assert "its payload is an archive of " in reasons[0]
+
+
+@pytest.mark.parametrize("place", range(2, 12))
+@pytest.mark.parametrize("is_last_loose", [True, False])
+def test_an_arc_file_with_blank_lines_between_its_records_loses_the_damaged_one_only(
+    place: int, *, is_last_loose: bool
+) -> None:
+    loose = [one + b"\n" for one in ARC_OTHERS]
+    if not is_last_loose:
+        loose[-1] = ARC_OTHERS[-1]
+    loose[place] = re.sub(rb" \d+\n", b" many\n", loose[place], count=1)
+    records, reasons = read(b"".join(loose))
+    wanted = [one for number, one in enumerate(ARC_OTHERS) if number != place]
+    assert [one.rstrip(b"\n") for one in records] == [one.rstrip(b"\n") for one in wanted]
+    assert len(reasons) == 1

@@ -1,0 +1,34 @@
+"""Zstandard dictionaries that a user names: to write archives with, or to read archives that do not contain theirs."""
+
+from __future__ import annotations
+
+import os
+
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.archives.zstd_dictionary import LARGEST_READ, dictionary_id, know
+from cdxmill.options.option import AnyPath
+from cdxmill.storage.location import locate
+
+
+def read_dictionary(path: AnyPath) -> bytes:
+    """The dictionary at a path or URL. Raises UsageError."""
+    name = os.fspath(path)
+    try:
+        data = locate(name).read_bytes()
+        dictionary_id(data)
+        if len(data) > LARGEST_READ:
+            raise ValueError(
+                f"is larger than {LARGEST_READ >> 20} MiB, and other programs cannot read such archives"
+            )
+    except InputError as error:
+        raise UsageError(f"--dictionary: {error}") from None
+    except ValueError as error:
+        hint = "make one with cdxmill train-dictionary"
+        raise UsageError(f"--dictionary: {name}: {error}; {hint}") from None
+    return data
+
+
+def use_dictionary(path: AnyPath | None) -> None:
+    """Let this process, and those that it forks, read archives whose frames name the id of the dictionary. Raises UsageError."""
+    if path is not None:
+        know(read_dictionary(path))
