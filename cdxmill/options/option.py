@@ -253,7 +253,6 @@ REPLACE: Any = option("--replace", "Replace an existing output.", Excludes("outp
 DICTIONARY: Any = option(
     "--dictionary FILE",
     "zstd dictionary, path or URL, for archives that do not contain theirs. It is used for those whose first frame names its id.",
-    Excludes("engine=spark"),
     default=None,
 )
 SEED: Any = option(

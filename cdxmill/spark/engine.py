@@ -27,6 +27,7 @@ from cdxmill.running.processes import processes_by_default
 from cdxmill.running.progress import Progress
 from cdxmill.spark import java
 from cdxmill.spark.by_value import joining, working
+from cdxmill.spark.tasks import SharedWork
 from cdxmill.storage.scratch import temporary_directory
 from cdxmill.version import install_extra
 
@@ -112,7 +113,7 @@ class Engine:
             return
         blobs = list(map(pickle.dumps, tasks))
         context = self._start()
-        work_sent = working(self._archive, pickle.dumps(work))
+        work_sent = working(self._archive, pickle.dumps(SharedWork(work)))
         most = self._slices or (_PER_CORE * context.defaultParallelism if self._is_local else len(blobs))
         slices = min(len(blobs), most)
         with _watched(context, "tasks of Spark", slices, self._quiet, may_draw=False):
@@ -148,7 +149,7 @@ class Engine:
         context = self._start()
         blobs = list(map(pickle.dumps, step.tasks))
         join = pickle.dumps((step.join, step.shared))
-        splitting = working(self._archive, pickle.dumps(step.split))
+        splitting = working(self._archive, pickle.dumps(SharedWork(step.split)))
         join_sent = joining(self._archive, join)
         most = _SPLITS_PER_CORE * context.defaultParallelism if self._is_local else len(blobs)
         slices = min(len(blobs), most)

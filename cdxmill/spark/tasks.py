@@ -12,17 +12,18 @@ from __future__ import annotations
 import json
 import os
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cdxmill.cluster.write import write_shard_files
 from cdxmill.commands.per_archive.index import IndexedArchive, IndexTask, index_one
 from cdxmill.commands.per_archive.recompress_elsewhere import RecompressWork
 from cdxmill.commands.per_archive.recompress_one import RecompressedArchive, RecompressTask
 from cdxmill.errors import InputError, StoppedError
+from cdxmill.formats.archives.zstd_dictionary import all_known, know
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.inputs.archives import names_in
@@ -77,6 +78,22 @@ class ShardWork(NamedTuple):
     version: str
     block_lines: int
     scratch: str
+
+
+class SharedWork:
+    """What tasks do, as it is sent to the nodes: once for all of them, with the dictionaries that the user gave."""
+
+    def __init__(self, do: Callable[[Any], Any]) -> None:
+        self._do, self._dictionaries = do, all_known()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        for dictionary in self._dictionaries:
+            know(dictionary)
+
+    def __call__(self, task: Any) -> Any:
+        """Do a task."""
+        return self._do(task)
 
 
 class OnNode(NamedTuple):

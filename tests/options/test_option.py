@@ -123,10 +123,6 @@ def test_a_table_of_argparse_has_the_same_options() -> None:
         ("get C http://a.com/ --headers --payload", "--headers and --payload cannot be used together"),
         ("scan -o out --to warc.gz --extract url x", "--extract and --to warc.gz cannot be used together"),
         (
-            "index -o out --engine spark --dictionary d x",
-            "--dictionary and --engine spark cannot be used together",
-        ),
-        (
             "lookup C http://a.com/ --match-type foo",
             "invalid --match-type 'foo': expected one of exact, prefix",
         ),

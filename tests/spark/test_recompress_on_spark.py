@@ -43,6 +43,27 @@ def test_outputs_and_proofs_are_those_of_the_local_engine(
     assert remote == local[0]
 
 
+def test_the_dictionary_of_archives_that_lack_theirs_is_sent_to_the_nodes(
+    pywb_warcs: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    archive = pywb_warcs / "iana.warc.gz"
+    dictionary = tmp_path / "x.dict"
+    assert run_cdxmill("train-dictionary", "-q", "-o", dictionary, "--size", "64", archive).returncode == 0
+    made = ("recompress", "-q", "-o", tmp_path / "zst", "--dictionary", dictionary, archive)
+    assert run_cdxmill(*made).returncode == 0
+    whole = (tmp_path / "zst/iana.warc.zst").read_bytes()
+    bare = tmp_path / "bare.warc.zst"
+    bare.write_bytes(whole[8 + int.from_bytes(whole[4:8], "little") :])
+    call = ("index", "-q", "--dictionary", dictionary, bare, "-o")
+    here, there = (
+        run_cdxmill(*call, tmp_path / "here"),
+        run_cdxmill(*call, tmp_path / "there", "--engine", "spark"),
+    )
+    assert (here.returncode, there.returncode) == (0, 0), there.stderr
+    (one,), (other,) = ((tmp_path / name).glob("*.cdx.gz") for name in ("here", "there"))
+    assert one.read_bytes() == other.read_bytes()
+
+
 def test_a_second_run_writes_what_is_missing_only(engine: Engine, warcs: Path, tmp_path: Path) -> None:
     run = RecompressRunner(engine)
     (warcs / "cut.warc.gz").unlink()

@@ -103,6 +103,11 @@ def know(data: bytes) -> None:
     _KNOWN[found.dict_id()] = found
 
 
+def all_known() -> list[bytes]:
+    """The dictionaries that were kept, to be sent to other processes."""
+    return [found.as_bytes() for found in _KNOWN.values()]
+
+
 def known(frame: bytes) -> zstandard.ZstdCompressionDict | None:
     """The dictionary that a frame names, from its first bytes; None if nobody gave it."""
     if not _KNOWN or not frame.startswith(ZSTD_MAGIC):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from cdxmill.capture import Damage, Headers, Record
-from cdxmill.formats.archives.arc_header import KNOWN_SCHEME, is_usual
+from cdxmill.formats.archives.arc_header import KNOWN_SCHEME, MAX_LINE, is_usual
 from cdxmill.formats.archives.arc_header import SEARCH as ARC_SEARCH
 from cdxmill.messages import count
 from cdxmill.stages.records.archive_inside import ArchiveInside
@@ -33,6 +33,8 @@ _LOOSE = 8
 _LOOSE_ARC = 2
 """Line ends, in bytes, after a record: those of two."""
 _BLANK = 1 << 10
+_LIKE_ARC = re.compile(rb"[^\n]* \d{14} (?:[^ \n]* )?(?P<length>\d{1,15}) *\r?\n")
+"""The end of a header line of ARC."""
 _LINE_ENDS = b"\r\n \t"
 PLAIN_START = re.compile(
     rb"WARC/(?:1\.[01]|0\.1[78])[ \t\r]{0,8}\n(?=[A-Za-z])|" + ARC_SEARCH.pattern, ARC_SEARCH.flags
@@ -50,6 +52,8 @@ def read_plain(window: Window) -> Iterator[Record | Damage]:
         except RecordError as error:
             if isinstance(error, BrokenHeader):
                 end = pos + error.next
+            elif isinstance(error, NotARecord) and (length := _unreadable_arc(window, pos)):
+                end = pos + length
             else:
                 end = resync.after(pos, probe_header(window, pos).cost)
             end, number = inside.end_of(pos, end, is_loose)
@@ -94,7 +98,7 @@ def _record_at(window: Window, pos: int, resync: Resync) -> Record:
     end = pos + start + size
     if size and not window.peek(end - 1, 1):
         raise _truncated(size, window.end() - pos - start)
-    if not _is_followed(window, end, is_arc):
+    if not _is_followed(window, end, is_arc) and not (is_arc and _unreadable_arc(window, end + 1)):
         # Either garbage follows, or Content-Length is wrong. If the block is closed by line ends and no record
         # starts inside it, the length is right. ARC's single line end proves nothing: every line of a text has one.
         is_closed = not is_arc and window.peek(end, 4) == b"\r\n\r\n"
@@ -145,6 +149,21 @@ def _is_followed(window: Window, end: int, is_arc: bool) -> bool:
         if is_url and is_all and b"\n" not in rest:
             return True  # the file is truncated inside a header line
     return starts_record(lambda size: window.peek(following, size))
+
+
+def _unreadable_arc(window: Window, pos: int) -> int:
+    """The bytes of an ARC record whose header line cannot be read, but has its date and length: there, a record follows.
+
+    0 if there is none. Only a line can start it.
+    """
+    if pos and window.peek(pos - 1, 1) != b"\n":
+        return 0
+    line = _LIKE_ARC.match(window.peek(pos, MAX_LINE))
+    if line is None:
+        return 0
+    length = line.end() + int(line["length"])
+    is_whole = window.peek(pos + length, 1) == b"\n" and _is_followed(window, pos + length, is_arc=True)
+    return length + 1 if is_whole else 0
 
 
 def _damage(pos: int, end: int, error: RecordError, inside: int) -> Damage:

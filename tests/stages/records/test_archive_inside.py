@@ -166,6 +166,27 @@ def test_an_arc_record_with_a_wrong_length_costs_itself_alone(
     assert "its payload is an archive of " in reasons[0]
 
 
+UNREADABLE: dict[str, Callable[[bytes], bytes]] = {
+    "no mime field": lambda data: data.replace(b" text/plain", b"", 1),
+    "garbage at its start": lambda data: b"\0\xff ?" + data[5:],
+    "no address": lambda data: data.replace(b" 1.2.3.4", b"", 1),
+}
+
+
+@UNITS
+@pytest.mark.parametrize("place", [1, 6, 11, 12])
+@pytest.mark.parametrize("kind", UNREADABLE)
+@pytest.mark.parametrize("outer", [*ARC_OUTER, "text"])
+def test_an_arc_header_line_that_cannot_be_read_costs_its_record_alone(
+    outer: str, kind: str, place: int, to_unit: Callable[[bytes], bytes]
+) -> None:
+    bad = UNREADABLE[kind](ARC_OUTER.get(outer) or arc_record("outer", b"text\r\n\r\n" * 9))
+    records, reasons = read(to_unit(b"".join([*ARC_OTHERS[:place], bad, *ARC_OTHERS[place:]])))
+    assert records == ARC_OTHERS
+    assert len(reasons) == 1, reasons
+    assert f"; {len(bad)} bytes skipped" in reasons[0]
+
+
 @pytest.mark.parametrize("place", range(2, 12))
 @pytest.mark.parametrize("is_last_loose", [True, False])
 def test_an_arc_file_with_blank_lines_between_its_records_loses_the_damaged_one_only(
