@@ -26,7 +26,7 @@ from cdxmill.storage.location import Location, locate, pieces
 
 _NOTATION = "cdx+"
 _ENDPOINT = re.compile(r"https?://[^/?#]+(?:/[^?#]*)?(?:/cdx|[^/?#]-index)", re.I)
-_BARE = re.compile(r"https?://[^/?#]+/[^?#]*[^./?#][^./?#]*", re.I)
+_BARE = re.compile(r"https?://[^/?#]+/(?:[^?#]*/)?[^./?#]+", re.I)
 """URLs without an ending: a directory, or the name of a collection."""
 _WAYBACK = "/cdx/search/cdx"
 _LINE = re.compile(rb"[^ ]+ \d{1,17}(?: |$)")

@@ -123,7 +123,8 @@ def test_archives_are_written_again_as_cdxmill_recompress_writes_them(
     options: list[str | Path] = ["--manifest", indexed.manifest, "--root", ROOT]
     jobs.cdxmill("recompress", "-q", "-o", tmp_path / "here", *options, check=False)
     failed = (tmp_path / "here/failures.tsv").read_bytes().count(b"\n")
-    assert job.counter("failures") == job.stdout.count(b"\n") == failed
+    assert job.stdout.count(BAD_WACZ.encode()) == 1, "told by the launcher, which opens it"
+    assert (job.counter("failures"), job.stdout.count(b"\n")) == (failed, failed + 1)
     expected = {name: data for name, data in files_below(tmp_path / "here").items() if is_new(name)}
     found = {name: data for name, data in jobs.get(f"{HDFS}/zst", tmp_path).items() if is_new(name)}
     assert sorted(found) == sorted(expected)

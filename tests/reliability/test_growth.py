@@ -78,7 +78,7 @@ HOSTILE = {
 
 
 SLOW = {"records without a length", "ARC header lines", "record headers without an end"}
-"""Many failures in each kilobyte: a tenth of the size takes long enough to be measured."""
+"""They take as long for any size: the search for the next record has a budget. A tenth of the size is enough."""
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -206,4 +206,4 @@ def _range(fault: str, data: bytes, span: tuple[int, int], headers: dict[str, st
 
 def failing() -> AbstractContextManager[FaultServer]:
     """A running server, stopped at the end of the `with`."""
-    return in_background(FaultServer())
+    return in_background(FaultServer)

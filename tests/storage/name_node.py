@@ -206,4 +206,4 @@ class _Handler(BaseHTTPRequestHandler):
 
 def name_node() -> AbstractContextManager[NameNode]:
     """A running name node, stopped at the end of the `with`."""
-    return in_background(NameNode())
+    return in_background(NameNode)

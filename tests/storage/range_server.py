@@ -195,4 +195,4 @@ class _Handler(BaseHTTPRequestHandler):
 
 def serving() -> AbstractContextManager[RangeServer]:
     """A running server, stopped at the end of the `with`."""
-    return in_background(RangeServer())
+    return in_background(RangeServer)

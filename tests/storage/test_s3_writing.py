@@ -137,7 +137,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     seen: list[str] = []
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Failing,), {"seen": seen}))
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_address[1]}")
-    with in_background(server):
+    with in_background(lambda: server):
         yield seen
 
 

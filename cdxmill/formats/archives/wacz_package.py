@@ -52,7 +52,7 @@ def page_of(line: bytes) -> bytes | None:
     r"""The line of a capture in the list of pages; None if it is no page: HTML with status 200 and a timestamp.
 
     >>> page_of(b'com,a)/ 20200101000000 {"url": "http://a.com/", "mime": "text/html", "status": "200"}')
-    b'{"id": "fec1f4cdb79e95a7", "url": "http://a.com/", "ts": "2020-01-01T00:00:00Z"}\n'
+    b'{"id": "33b80f18bd5c06a3", "url": "http://a.com/", "ts": "2020-01-01T00:00:00Z"}\n'
     """
     if b"html" not in line:
         return None
