@@ -24,82 +24,11 @@ from random import Random
 from urllib.parse import quote, urlencode
 
 from bench import corpora
+from bench.cdx_parameters import NAMES, VALUES
 from bench.cdx_server import build, cpu_seconds, questions
 from bench.measure import children_of
 
 ENDPOINTS = ["/web/cdx", "/web-index", "/cdx/search/cdx", "/web", "/web/available", "/web/timemap/link/a.com"]
-NAMES = [
-    "url",
-    "matchType",
-    "from",
-    "to",
-    "filter",
-    "limit",
-    "sort",
-    "closest",
-    "collapse",
-    "collapseTime",
-    "fl",
-    "output",
-    "page",
-    "pageSize",
-    "showNumPages",
-    "resumeKey",
-    "showResumeKey",
-    "offset",
-    "q",
-    "urlkey",
-    "count",
-    "resolveRevisits",
-    "timestamp",
-    "fields",
-    "reverse",
-    "nope",
-]
-VALUES = [
-    "http://a.com/",
-    "a.com/*",
-    "*.com",
-    "*",
-    "exact",
-    "prefix",
-    "domain",
-    "range",
-    "2014",
-    "20240526",
-    "0",
-    "1",
-    "-1",
-    "9999999999999999999999",
-    "=status:200",
-    "~url:.*",
-    "!mime:x",
-    "status:2..",
-    "~url:(",
-    "~url:(a*)*b",
-    "json",
-    "text",
-    "cdxj",
-    "reverse",
-    "closest",
-    "true",
-    "urlkey",
-    "urlkey:3",
-    "4",
-    "timestamp,url",
-    "200",
-    "type:urlquery",
-    "com,a)/",
-    "�",
-    "\x00",
-    "é",
-    "%s",
-    "%00",
-    "[",
-    "http://[",
-    "://",
-    "http://a.com:99999999/",
-]
 PORT = 8791
 SITE = "http://many.example/"
 CAPTURES = 200_000

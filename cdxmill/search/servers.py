@@ -113,7 +113,10 @@ class SearchedServer:
             raise InputError(self.name, reason, "give the URL of a CDX server with pywb's API")
 
     def _pages(self, asked: Asked) -> int | None:
-        """The number of pages; None if the server has none, because its index is no cluster. Raises AbsentError if it has no such endpoint."""
+        """The number of pages. None if the server has no pages, because its index is no cluster.
+
+        Raises AbsentError if the server has no such endpoint.
+        """
         answer = self._place({**asked, "limit": 1, "showNumPages": "true"}).read_bytes()
         self._is_known = True
         try:

@@ -17,6 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.cdx_parameters import NAMES, VALUES
+
 from ..material.cdx_server import COMMAND, CdxServer, cdx_server
 from .conftest import MANY, line
 
@@ -32,51 +34,6 @@ ENDPOINTS = [
     "/web",
     "/wayback/available",
 ]
-NAMES = (
-    *(
-        "url",
-        "matchType",
-        "from",
-        "to",
-        "filter",
-        "limit",
-        "sort",
-        "closest",
-        "collapse",
-        "collapseTime",
-        "fl",
-    ),
-    *(
-        "output",
-        "page",
-        "pageSize",
-        "showNumPages",
-        "resumeKey",
-        "showResumeKey",
-        "offset",
-        "q",
-        "urlkey",
-        "count",
-    ),
-    *("resolveRevisits", "timestamp", "fields", "reverse"),
-)
-VALUES = (
-    *(
-        "http://www.iana.org/",
-        "iana.org/*",
-        "*.org",
-        "*",
-        "exact",
-        "prefix",
-        "domain",
-        "range",
-        "2014",
-        "20140126",
-    ),
-    *("=status:200", "~url:.*", "!mime:x", "status:2..", "0", "1", "-1", "99999999999", "reverse", "closest"),
-    *("json", "text", "cdxj", "true", "urlkey", "4", "urlkey:3", "type:urlquery url:iana.org", "org,iana)/"),
-    *("timestamp,url", "com,a)/ 2014 1", "\udcff", "\x00", "é", ""),
-)
 
 
 def test_a_client_that_has_the_answer_gets_304_until_it_changes(server: CdxServer) -> None:

@@ -14,7 +14,6 @@ from cdxmill.commands.per_archive.recompress_one import (
     recompress_one,
 )
 from cdxmill.errors import StoppedError
-from cdxmill.formats.archives.zstd_dictionary import know
 
 
 class RecompressWork(NamedTuple):
@@ -44,6 +43,4 @@ class RecompressWork(NamedTuple):
             raise StoppedError(
                 f"a node has {library}, this run was started with {self.library}; install the same version"
             )
-        if options.dictionary:
-            know(options.dictionary)
         return recompress_one(replace(task, options=options, settings=options.settings(), scratch=scratch))

@@ -11,6 +11,7 @@ from typing import Any
 from cdxmill.capture import Note
 from cdxmill.commands.per_archive.recompress_elsewhere import RecompressWork
 from cdxmill.commands.per_archive.recompress_one import RecompressedArchive, RecompressTask
+from cdxmill.formats.archives.zstd_dictionary import know
 from cdxmill.inputs.named import Input
 from cdxmill.jobs.nodes.archives import reporting
 from cdxmill.jobs.nodes.task_context import TaskRun
@@ -60,6 +61,8 @@ def read_work() -> RecompressWork:
 
 def recompress_archives(work: RecompressWork, run: TaskRun) -> None:
     """Map: write the archives on the work list again. Write a line for each: its number, a TAB, the result as JSON."""
+    if work.options.dictionary:
+        know(work.options.dictionary)
     with reporting(run) as directory:
         for item in run.work():
             scratch = directory / str(item["number"])
