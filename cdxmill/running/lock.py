@@ -60,7 +60,7 @@ _held: dict[tuple[int, str], _LocalLock | _RemoteLock] = {}
 def hold(directory: PathOrUrl, note: Callable[[str], None] = say) -> Iterator[bool]:
     """Hold a directory, which is created if needed. Yields whether an earlier run was killed in it.
 
-    Temporary files of a killed run are deleted first, on a disk. The thread that holds a directory may hold it again.
+    Temporary files of a killed run are deleted first. The thread that holds a directory may hold it again.
     Raises HeldError if another run holds it, StoppedError if the lock cannot be written, InputError if it cannot be read.
     """
     place = locate(directory)
@@ -110,7 +110,14 @@ def _hold_remote(directory: Location, note: Callable[[str], None]) -> Iterator[_
     lock = _RemoteLock(directory, note)
     WITH_EACH_TICK.append(renew_held)
     try:
+        _sweep_remote(
+            directory
+        )  # also without a lock: a worker may have written after its run ended with an error
         yield lock
+    except BaseException:
+        with suppress(InputError, StoppedError):
+            _sweep_remote(directory)
+        raise
     finally:
         WITH_EACH_TICK.remove(renew_held)
         with suppress(InputError, StoppedError):
@@ -311,6 +318,14 @@ def _is_stale(found: dict[str, Any]) -> bool:
 
 def _now() -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+
+
+def _sweep_remote(directory: Location) -> None:
+    """Delete temporary files that a killed run left in a directory of HDFS. S3 has none. Raises InputError, StoppedError."""
+    if directory.properties.has_directories:
+        for name in directory.entries():
+            if OWN_TEMPORARY.fullmatch(name) and not name.startswith(f".{LOCK}."):  # of a run that waits
+                (directory / name).remove()
 
 
 def sweep(directory: Path) -> None:

@@ -21,6 +21,7 @@ from cdxmill.running import lock
 from cdxmill.running.lock import check_held, hold, renew_held
 from cdxmill.running.progress import Progress
 from cdxmill.storage import s3
+from cdxmill.storage.local import temporary_name
 from cdxmill.storage.location import Location, locate
 
 from ..conftest import RunCdxmill
@@ -109,6 +110,22 @@ def test_the_lock_of_a_killed_run_is_taken_and_no_other_file(elsewhere: str) -> 
     with pytest.raises(UsageError, match="is not the lock of a run at a URL"), hold(elsewhere):
         pass
     assert content(place) == {".lock": b"mine"}
+
+
+def test_temporary_files_of_killed_workers_are_deleted_on_hdfs(elsewhere: str) -> None:
+    """A worker that is killed may have sent its file already, and a switch would move it with the cluster."""
+    place, left = locate(elsewhere), [temporary_name("cdx-00000.gz"), temporary_name("a.cdx.gz")]
+    stay = {".a.tmp", "x.7-01234567.tmp", temporary_name(".lock"), "sub"}
+    for name in (*left, *stay - {"sub"}, f"sub/{left[0]}"):
+        write(place / name, b"x")
+    with hold(place):
+        there = place.entries().keys()
+        write(place / left[1], b"x")
+    assert there == stay | {".lock"} | (set() if place.properties.has_directories else set(left))
+    with pytest.raises(KeyboardInterrupt), hold(place):
+        write(place / left[0], b"x")
+        raise KeyboardInterrupt
+    assert place.entries().keys() == stay | (set() if place.properties.has_directories else set(left))
 
 
 @pytest.mark.parametrize("elsewhere", ["s3"], indirect=True)

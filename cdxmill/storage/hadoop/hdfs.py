@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
@@ -22,7 +21,7 @@ from cdxmill.errors import AbsentError, InputError
 from cdxmill.storage.hadoop.site import STAMP, parts_of
 from cdxmill.storage.hadoop.web_hdfs import WebHdfs
 from cdxmill.storage.interface import Entry
-from cdxmill.storage.local import TEMPORARY, spooled
+from cdxmill.storage.local import spooled, temporary_name
 from cdxmill.storage.patience import Pace, TryAgain, persistently, read_range, stops
 from cdxmill.storage.web.connections import piece_of
 
@@ -56,8 +55,7 @@ def put(
     permission = {"permission": "600"} if is_private else {}
     with stops(url, "written"):
         directory, name = posixpath.split(url)
-        # each has its own temporary name
-        temporary = f"{directory}/.{name}.{uuid.uuid4().hex}{TEMPORARY}"
+        temporary = f"{directory}/{temporary_name(name)}"
         try:
             persistently(url, lambda: _create(temporary, file, **permission))
             if stamp:
