@@ -19,7 +19,7 @@ from cdxmill.capture import Headers
 from cdxmill.formats.archives.warc_header import parse_fields
 from cdxmill.stages.records.parse_header import RecordError, content_length, read_header, starts_record
 from cdxmill.stages.records.record_parts import BLOCK_HEAD
-from cdxmill.stages.records.resync import Resync
+from cdxmill.stages.records.resync import MIN_COST, Resync
 from cdxmill.stages.records.swallowed import swallows_records
 from cdxmill.stages.window import Window
 
@@ -150,7 +150,7 @@ class ArchiveInside:
                 after = self._resync.first(pos + 1)
                 if number and after - pos <= len(_CLOSING):  # a damaged closing
                     return _Stretch(number, pos, True)
-                self._spent += after - pos
+                self._spent += max(after - pos, MIN_COST)
                 pos = after
             else:
                 break
