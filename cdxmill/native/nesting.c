@@ -7,7 +7,7 @@
 #include "names.h"
 #include "tags.h"
 
-enum { MOST_STEPS = 1 << 25, FREE = 64 };
+enum { MOST_STEPS = 1 << 25, MOST_COPIES = 1 << 21, FREE = 64 };
 
 /* An element that is open; `rules` is NULL if nothing closes it. */
 typedef struct {
@@ -18,8 +18,8 @@ typedef struct {
 typedef struct {
     const cdx_byte *end; /* of what is parsed */
     Open *open;
-    size_t count, room, odd, foreign, selects, tables;
-    size_t steps, compared; /* open elements that are looked at, and attributes that are compared */
+    size_t count, room, odd, foreign, selects, tables, formats;
+    size_t steps, copies, compared; /* open elements that are looked at, or opened again; attributes that are compared */
     const cdx_byte *uncertain;
 } Elements;
 
@@ -44,6 +44,7 @@ static void note(Elements *elements, const Open *open, size_t more)
     elements->odd += nesting & CDX_ODD ? more : 0;
     elements->foreign += nesting & CDX_FOREIGN ? more : 0;
     elements->tables += nesting & CDX_TABLES ? more : 0;
+    elements->formats += open->rules && open->rules->role == CDX_FORMAT ? more : 0;
     elements->selects += open->rules && open->rules->role == CDX_SELECT ? more : 0;
 }
 
@@ -132,8 +133,9 @@ static void close_named(Elements *elements, cdx_text name, const cdx_element *ru
 static int add_steps(Elements *elements, const cdx_tag *tag, size_t open)
 {
     elements->steps += open > FREE ? open - FREE : 0;
+    elements->copies += elements->formats > FREE ? elements->formats - FREE : 0;
     elements->compared += tag->attributes > FREE ? tag->attributes * (tag->attributes / 2) : 0;
-    int are_many = elements->steps > MOST_STEPS || elements->compared > MOST_STEPS;
+    int are_many = elements->steps > MOST_STEPS || elements->compared > MOST_STEPS || elements->copies > MOST_COPIES;
     if (are_many)
         elements->end = tag->start;
     return are_many;
@@ -171,12 +173,16 @@ static void take_starts(Elements *elements)
         cdx_tag tag = {.start = at - 1};
         if (!cdx_is_letter(*at))
             continue;
-        if (at > after && cdx_read_tag(at, end, &tag))
+        if (at > after && cdx_read_tag(at, end, &tag)) {
             after = tag.end;
+            elements->formats += cdx_element_named(tag.name)->role == CDX_FORMAT;
+        }
         if (add_steps(elements, &tag, ++open))
             return;
     }
 }
+
+enum { FEW_FORMATS = 1 << 10, LONGEST_FORMAT = 6 }; /* all tags of a page, and letters */
 
 enum { PIECE = 255 }; /* so many fit in a byte, which lets the compiler count 16 at once */
 
@@ -206,12 +212,26 @@ static inline int is_tag_start(cdx_byte byte)
     return byte == '<';
 }
 
+/* Tags of formatting elements, also those within comments and texts. */
+static size_t count_formats(cdx_text html)
+{
+    size_t count = 0;
+    for (const cdx_byte *at = html.at; (at = memchr(at, '<', (size_t)(html.end - at))) != NULL;) {
+        const cdx_byte *start = ++at;
+        while (at < html.end && at - start <= LONGEST_FORMAT && cdx_is_letter(*at))
+            at++;
+        count += cdx_element_named((cdx_text){start, at})->role == CDX_FORMAT;
+    }
+    return count;
+}
+
 int cdx_parsed_size(cdx_text html, size_t *size)
 {
     *size = cdx_size(html);
     if (*size < 2 * CDX_MOST_ATTRIBUTES)
         return 0;
-    int has_many = count_bytes(html, is_tag_start) > CDX_FEW_TAGS;
+    size_t tags = count_bytes(html, is_tag_start);
+    int has_many = tags > CDX_FEW_TAGS || (tags > FEW_FORMATS && tags * count_formats(html) > MOST_COPIES);
     if (!has_many && count_bytes(html, is_separator) <= CDX_MOST_ATTRIBUTES)
         return 0;
     Elements elements = {.end = html.end};

@@ -1,6 +1,7 @@
 """How much of a page is parsed: lexbor looks at all open elements for each tag, so nested tags take the square of their number.
 
-It also compares each attribute of a tag with all before it.
+It also compares each attribute of a tag with all before it. A formatting element that is open when a block ends is opened again
+in the next one, each time: of 4,000 of them with 4,000 blocks lexbor makes 8 million elements.
 The tree is not known before it is built. So elements count as open too long rather than too short: an end tag closes an
 element only if lexbor does so, too, whatever is around it. Where that is not certain (HTML within SVG), none is closed any more.
 """
@@ -14,11 +15,15 @@ from cdxmill.stages.pages.html_tags import CDATA, FOREIGN, TEXT, Tag, read_tag, 
 
 MOST_STEPS = 1 << 25
 """Open elements, beyond FREE at each tag, that are looked at: 0.1 s in lexbor, some seconds in the search for the main text."""
+MOST_COPIES = 1 << 21
+"""Formatting elements, beyond FREE at each tag, that may be opened again: lexbor needs some 400 bytes for each second one."""
 FREE = 64
 """Elements that may be open at any tag, and attributes that a tag may have: those of usual pages."""
 NESTED = "the page has too many nested elements or attributes; only its start was parsed"
 _FEW_TAGS = 1 << 13
 """A page with fewer tags needs no look: all of them nested are MOST_STEPS."""
+_FEW_FORMATS = 1 << 10
+"""A page with fewer tags needs no look at formatting elements."""
 _FEW_ATTRIBUTES = 1 << 13
 """A page with fewer attributes needs no look: all of them in one tag are MOST_STEPS."""
 _SEPARATORS = b"\t\n\v\f\r /\"'"
@@ -59,9 +64,12 @@ _BREAKS = frozenset(
 _WITH_HTML = frozenset(b"foreignobject desc title mi mo mn ms mtext annotation-xml".split())
 """Elements of SVG and MathML whose content is HTML."""
 _TEXTS = frozenset((*TEXT, b"script", b"plaintext"))
+_FORMATS = frozenset(b"b big code em font i s small strike strong tt u".split())
+"""Elements that are opened again in the next block if a block is closed before them."""
 _ODD = frozenset((*FOREIGN, b"select", b"frameset"))
 """Elements with rules of their own for the tags within them."""
 _START = re.compile(rb"<[a-zA-Z]")
+_FORMAT = re.compile(rb"<(?:%b)(?![a-zA-Z])" % b"|".join(sorted(_FORMATS)), re.I)
 
 
 def parsed_size(html: bytes) -> int:
@@ -77,7 +85,8 @@ def python_parsed_size(html: bytes) -> int:
     """As `parsed_size`, without compiled code."""
     if len(html) < _SMALL:
         return len(html)
-    if html.count(b"<") > _FEW_TAGS:
+    tags = html.count(b"<")
+    if tags > _FEW_TAGS or (tags > _FEW_FORMATS and tags * len(_FORMAT.findall(html)) > MOST_COPIES):
         return _size_by_elements(html)
     separators = len(html) - len(html.translate(None, _SEPARATORS))
     return len(html) if separators <= _FEW_ATTRIBUTES else _size_by_attributes(html)
@@ -93,13 +102,11 @@ def _size_by_attributes(html: bytes) -> int:
 
 
 def _size_by_elements(html: bytes) -> int:
-    elements, steps, compared = _Elements(html), 0, 0
+    elements, work = _Elements(html), _Work()
     for tag in tags_of(html):
         if not elements.take(tag):
-            return _size_by_starts(html, tag.end, len(elements.names), steps, compared)
-        steps += max(0, len(elements.names) - FREE)
-        compared += _compared(tag)
-        if max(steps, compared) > MOST_STEPS:
+            return _size_by_starts(html, tag.end, elements, work)
+        if work.is_too_much(len(elements.names), elements.formats, tag):
             return tag.start
     return len(html)
 
@@ -110,17 +117,31 @@ def _compared(tag: Tag) -> int:
     return number * (number // 2) if number > FREE else 0
 
 
-def _size_by_starts(html: bytes, position: int, depth: int, steps: int, compared: int) -> int:
+def _size_by_starts(html: bytes, position: int, elements: _Elements, work: _Work) -> int:
     """As `parsed_size`, for the rest of a page: no element is closed any more, and no tag is a text."""
-    after = position
+    after, depth, formats = position, len(elements.names), elements.formats
     for found in _START.finditer(html, position):
         depth += 1
-        steps += max(0, depth - FREE)
-        if found.start() >= after and (tag := read_tag(html, found.start())) is not None:
-            after, compared = tag.end, compared + _compared(tag)
-        if max(steps, compared) > MOST_STEPS:
+        tag = read_tag(html, found.start()) if found.start() >= after else None
+        if tag is not None:
+            after, formats = tag.end, formats + (tag.name in _FORMATS)
+        if work.is_too_much(depth, formats, tag):
             return found.start()
     return len(html)
+
+
+class _Work:
+    """What lexbor has to do for the tags so far."""
+
+    def __init__(self) -> None:
+        self._steps = self._copies = self._compared = 0
+
+    def is_too_much(self, depth: int, formats: int, tag: Tag | None) -> bool:
+        """Add a tag, with the numbers of open elements and of formatting ones among them."""
+        self._steps += max(0, depth - FREE)
+        self._copies += max(0, formats - FREE)
+        self._compared += 0 if tag is None else _compared(tag)
+        return max(self._steps, self._compared) > MOST_STEPS or self._copies > MOST_COPIES
 
 
 class _Elements:
@@ -131,6 +152,8 @@ class _Elements:
         self.names: list[bytes] = []
         self._odd = 0
         """How many of them are _ODD."""
+        self.formats = 0
+        """How many of them are _FORMATS."""
 
     def take(self, tag: Tag) -> bool:
         """Open or close elements. False if it is not certain what the tag and all after it do."""
@@ -171,6 +194,7 @@ class _Elements:
         is_lost = is_stray or name == b"frameset" or (name == b"table" and self._odd)
         self.names.append(b"" if is_lost else name)  # lexbor may skip it: then nothing closes it
         self._odd += name in _ODD
+        self.formats += not is_lost and name in _FORMATS
 
     def _close(self, name: bytes) -> None:
         is_part, is_held = name in _CELLS or name == b"table", False
@@ -180,6 +204,7 @@ class _Elements:
             is_held = is_held and found not in (b"td", b"th")  # which close all within them
             if found == name and not is_held:
                 self._odd -= sum(one in _ODD for one in self.names[place:])
+                self.formats -= sum(one in _FORMATS for one in self.names[place:])
                 del self.names[place:]
             if found == name or found in _TABLES or not (is_part or found in optional):
                 return

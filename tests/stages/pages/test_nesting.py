@@ -121,6 +121,17 @@ def test_the_time_for_nested_elements_is_bounded(pattern: str) -> None:
     assert depth(html[: parsed_size(html)]) < 20_000
 
 
+@pytest.mark.parametrize("times", [3000, 100_000])
+def test_formatting_elements_that_are_opened_again_take_little_memory(times: int) -> None:
+    """Of 3,000 of them and as many blocks, lexbor would make 4.5 million elements."""
+    html = page_of(["<font size=#><p>"], times)
+    parsed = html[: parsed_size(html)]
+    assert parsed_size(html) == python_parsed_size(html)
+    assert sum(1 for _ in LexborHTMLParser(parsed).root.traverse()) < 1_200_000  # type: ignore[union-attr]
+    usual = page_of(["<p><font size=#><b>x</b></font>"], times)
+    assert parsed_size(usual) == len(usual)
+
+
 @pytest.mark.parametrize(
     "pattern",
     [
