@@ -182,8 +182,7 @@ static void take_starts(Elements *elements)
     }
 }
 
-enum { FEW_FORMATS = 1 << 10, LONGEST_FORMAT = 6 }; /* all tags of a page, and letters */
-
+enum { FEW_FORMATS = 1 << 11 }; /* all tags of a page */
 enum { PIECE = 255 }; /* so many fit in a byte, which lets the compiler count 16 at once */
 
 /* Counts bytes. It is inlined for each kind, so that the compiler knows the test. */
@@ -212,15 +211,28 @@ static inline int is_tag_start(cdx_byte byte)
     return byte == '<';
 }
 
-/* Tags of formatting elements, also those within comments and texts. */
+/* Whether a tag may be of a formatting element, by its first two letters. With sums, the compiler looks at 16 at once. */
+static inline int is_format(cdx_byte one, cdx_byte two)
+{
+    one |= 0x20;
+    two |= 0x20;
+    int has_end = (cdx_byte)(two - 'a') > 'z' - 'a';
+    return ((one == 'b') + (one == 'i') + (one == 's') + (one == 'u')) * has_end + (one == 'b') * (two == 'i') +
+           (one == 'c') * (two == 'o') + (one == 'e') * (two == 'm') + (one == 'f') * (two == 'o') +
+           (one == 's') * (two == 'm') + (one == 's') * (two == 't') + (one == 't') * (two == 't');
+}
+
+/* Tags of formatting elements, and some others. */
 static size_t count_formats(cdx_text html)
 {
     size_t count = 0;
-    for (const cdx_byte *at = html.at; (at = memchr(at, '<', (size_t)(html.end - at))) != NULL;) {
-        const cdx_byte *start = ++at;
-        while (at < html.end && at - start <= LONGEST_FORMAT && cdx_is_letter(*at))
-            at++;
-        count += cdx_element_named((cdx_text){start, at})->role == CDX_FORMAT;
+    for (const cdx_byte *at = html.at, *last = html.end - 2; at < last;) {
+        size_t size = last - at > PIECE ? PIECE : (size_t)(last - at);
+        cdx_byte some = 0;
+        for (size_t i = 0; i < size; i++)
+            some += (cdx_byte)((at[i] == '<') * is_format(at[i + 1], at[i + 2]));
+        count += some;
+        at += size;
     }
     return count;
 }

@@ -22,7 +22,7 @@ FREE = 64
 NESTED = "the page has too many nested elements or attributes; only its start was parsed"
 _FEW_TAGS = 1 << 13
 """A page with fewer tags needs no look: all of them nested are MOST_STEPS."""
-_FEW_FORMATS = 1 << 10
+_FEW_FORMATS = 1 << 11
 """A page with fewer tags needs no look at formatting elements."""
 _FEW_ATTRIBUTES = 1 << 13
 """A page with fewer attributes needs no look: all of them in one tag are MOST_STEPS."""
@@ -102,7 +102,7 @@ def _size_by_attributes(html: bytes) -> int:
 
 
 def _size_by_elements(html: bytes) -> int:
-    elements, work = _Elements(html), _Work()
+    elements, work = _Elements(html), _Effort()
     for tag in tags_of(html):
         if not elements.take(tag):
             return _size_by_starts(html, tag.end, elements, work)
@@ -117,7 +117,7 @@ def _compared(tag: Tag) -> int:
     return number * (number // 2) if number > FREE else 0
 
 
-def _size_by_starts(html: bytes, position: int, elements: _Elements, work: _Work) -> int:
+def _size_by_starts(html: bytes, position: int, elements: _Elements, work: _Effort) -> int:
     """As `parsed_size`, for the rest of a page: no element is closed any more, and no tag is a text."""
     after, depth, formats = position, len(elements.names), elements.formats
     for found in _START.finditer(html, position):
@@ -130,7 +130,7 @@ def _size_by_starts(html: bytes, position: int, elements: _Elements, work: _Work
     return len(html)
 
 
-class _Work:
+class _Effort:
     """What lexbor has to do for the tags so far."""
 
     def __init__(self) -> None:
