@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.archives.zstd_dictionary import LARGEST_READ, dictionary_id, know
 from cdxmill.options.option import AnyPath
 from cdxmill.storage.location import locate
+
+SENT = "cdxmill_dictionary"
+"""Name of the file with the dictionary, in the working directory of a task on Hadoop."""
 
 
 def read_dictionary(path: AnyPath) -> bytes:
@@ -32,3 +36,9 @@ def use_dictionary(path: AnyPath | None) -> None:
     """Let this process, and those that it forks, read archives whose frames name the id of the dictionary. Raises UsageError."""
     if path is not None:
         know(read_dictionary(path))
+
+
+def use_sent_dictionary() -> None:
+    """As `use_dictionary`, with the dictionary that was sent with the job, if there is one."""
+    if Path(SENT).exists():
+        know(Path(SENT).read_bytes())

@@ -11,13 +11,14 @@ from typing import TypeVar
 
 from cdxmill.errors import OK, UsageError
 from cdxmill.inputs.archives import archives_of
+from cdxmill.inputs.dictionaries import SENT, read_dictionary
 from cdxmill.inputs.named import Input
 from cdxmill.jobs.launcher.hadoop_directory import hadoop_url, is_url
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
 from cdxmill.jobs.launcher.stream_job import StreamJob
 from cdxmill.jobs.nodes.wacz_work import COUNTER
-from cdxmill.options.option import Options, ReadBy, option
+from cdxmill.options.option import DICTIONARY, AnyPath, Options, ReadBy, option
 from cdxmill.running.failures import Failures
 from cdxmill.storage.wacz import is_wacz
 
@@ -73,6 +74,12 @@ class ArchiveJobOptions(Options):
 _Asked = TypeVar("_Asked", bound=ArchiveJobOptions)
 
 
+class ReadingJobOptions(ArchiveJobOptions):
+    """The options of jobs that only read archives."""
+
+    dictionary: AnyPath | None = DICTIONARY
+
+
 class ArchiveJob(StreamJob[_Asked]):
     """Input: manifests. `total` is the number of archives on the work list."""
 
@@ -123,6 +130,14 @@ class ArchiveJob(StreamJob[_Asked]):
         total = max(self.total + counted(runner, COUNTER), failed)
         self.tell(f"{total - failed} of {total} archives {done}, {failed} with failures{more}")
         return OK if failed <= self.own_options.max_failures.of(total) else self.failures.status
+
+
+def sent_dictionary(path: AnyPath | None, directory: Path) -> dict[str, Path]:
+    """The file with the dictionary that each task gets, if there is one; it is written in `directory`. Raises UsageError."""
+    if path is None:
+        return {}
+    (directory / SENT).write_bytes(read_dictionary(path))
+    return {SENT: directory / SENT}
 
 
 def counted(runner: RunnerLike, name: str) -> int:

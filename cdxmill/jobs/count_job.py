@@ -24,7 +24,8 @@ from typing import ClassVar
 
 from cdxmill.commands.count import report_failure
 from cdxmill.errors import UsageError
-from cdxmill.jobs.archive_job import ArchiveJob, ArchiveJobOptions
+from cdxmill.inputs.dictionaries import use_dictionary
+from cdxmill.jobs.archive_job import ArchiveJob, ReadingJobOptions, sent_dictionary
 from cdxmill.jobs.launcher.hadoop_directory import directory_of
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike, prints_output
@@ -36,7 +37,7 @@ from cdxmill.stages.counting.own_counter import Found, Item, OwnCounter
 from cdxmill.stages.pages.full_record import FullRecord
 
 
-class CountJobOptions(ArchiveJobOptions, Watched):
+class CountJobOptions(ReadingJobOptions, Watched):
     """The options of jobs that count."""
 
 
@@ -73,7 +74,9 @@ class CountJob(ArchiveJob[CountJobOptions]):
         """Write the counts of all archives of this task."""
         options = self.own_options
         limits = Limits(options.timeout, options.memory << 20)
-        count_archives(self.counter, self.mapper_run(options.scratch), limits)
+        run = self.mapper_run(options.scratch)
+        use_dictionary(options.dictionary)
+        count_archives(self.counter, run, limits)
 
     def run_reducer(self, step_num: int = 0) -> None:
         """Write the sums."""
@@ -82,11 +85,13 @@ class CountJob(ArchiveJob[CountJobOptions]):
         add_counts(output.as_uri(), self.reducer_run())
 
     def hadoop_step(self, runner: RunnerLike, directory: Path) -> HadoopStep:
-        """Each mapper gets some lines of the work list."""
+        """Each mapper gets some lines of the work list, and the dictionary and a user's job in files."""
         self.use_root(runner)
         what = ["--what", self.what] if self.what else ["--job", type(self).__name__]
         limits = ["--timeout", str(self.own_options.timeout), "--memory", str(self.own_options.memory)]
-        files = {} if self.what else {JOB_FILE: Path(inspect.getfile(type(self)))}
+        files = sent_dictionary(self.own_options.dictionary, directory)
+        if not self.what:
+            files[JOB_FILE] = Path(inspect.getfile(type(self)))
         return self.archive_step(self.list_work(), ["count", *what, *limits], ["sum"], files)
 
     def finish(self, runner: RunnerLike) -> int:

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from cdxmill.commands.per_archive.index import IndexOptions
 from cdxmill.commands.per_archive.task import OutputDirectory, checked_place, open_directory, outputs_in
+from cdxmill.inputs.dictionaries import use_dictionary
 from cdxmill.inputs.named import Input
-from cdxmill.jobs.archive_job import ArchiveJob, ArchiveJobOptions, counted, directory_url
+from cdxmill.jobs.archive_job import ArchiveJob, ReadingJobOptions, counted, directory_url, sent_dictionary
 from cdxmill.jobs.launcher.hadoop_directory import directory_of, held
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.mrjob_parts import MRStep, RunnerLike
@@ -30,7 +31,7 @@ from cdxmill.storage.location import Location
 from cdxmill.storage.wacz import is_wacz
 
 
-class IndexJobOptions(ArchiveJobOptions, Existing):
+class IndexJobOptions(ReadingJobOptions, Existing):
     """The options of the index job."""
 
     cdx_directory: str = option("--cdx_bucket", "Directory or URL to write the CDX files to.")
@@ -65,7 +66,7 @@ class IndexWARCJob(ArchiveJob[IndexJobOptions]):
         return self._work(outputs, closed, directory)
 
     def hadoop_step(self, runner: RunnerLike, directory: Path) -> HadoopStep:
-        """Each mapper gets some lines of the work list."""
+        """Each mapper gets some lines of the work list, and the dictionary in a file."""
         url = directory_url(self.own_options.cdx_directory, runner)
         self.use_root(runner)
         directory_of(url, runner).check_writable()
@@ -74,7 +75,8 @@ class IndexWARCJob(ArchiveJob[IndexJobOptions]):
         target = OutputDirectory(checked_place(names, url), None, Path())
         outputs = self._outputs(names, target)
         closed = [archive for archive in names if is_wacz(archive.path)]
-        return self.archive_step(self._work(outputs, closed, target), ["index"])
+        files = sent_dictionary(self.own_options.dictionary, directory)
+        return self.archive_step(self._work(outputs, closed, target), ["index"], files=files)
 
     def _names(self) -> dict[Input, str]:
         """The archives, and the names of their outputs. That of a WACZ stands for those of its archives. Raises UsageError."""
@@ -99,7 +101,9 @@ class IndexWARCJob(ArchiveJob[IndexJobOptions]):
 
     def run_mapper(self, step_num: int = 0) -> None:
         """Index one archive after the other."""
-        index_archives(self.mapper_run(self.own_options.scratch))
+        run = self.mapper_run(self.own_options.scratch)
+        use_dictionary(self.own_options.dictionary)
+        index_archives(run)
 
     def finish(self, runner: RunnerLike) -> int:
         """Print the failures. Returns the exit status: 0 if there are no more than --max-failures allows."""

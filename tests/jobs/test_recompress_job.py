@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,27 @@ def test_another_output_is_not_replaced(home: Path, run_job: RunJob) -> None:
     )
     assert (home / "taken/iana.warc.zst").read_bytes() == b"mine"
     assert b"use --replace" in done.stderr
+
+
+def test_the_other_jobs_read_archives_without_their_dictionary(
+    home: Path, run_job: RunJob, run_cdxmill: RunCdxmill
+) -> None:
+    """The dictionary is taken out of the archive that `recompress` has written."""
+    whole = (home / "ours/iana.warc.zst").read_bytes()
+    (home / "bare").mkdir()
+    (home / "bare/iana.warc.zst").write_bytes(whole[8 + int.from_bytes(whole[4:8], "little") :])
+    (home / "bare.paths").write_text("bare/iana.warc.zst\n")
+    failed = run_job("indexwarcsjob", "inline", "--cdx_bucket", "none", "bare.paths", cwd=home)
+    assert (failed.returncode, failed.stdout.split(b"\t")[0]) == (1, b"bare/iana.warc.zst")
+    given = ("--dictionary", "x.dict", "bare.paths")
+    done = run_job("indexwarcsjob", "inline", "--cdx_bucket", "cdx", *given, cwd=home)
+    assert done.returncode == 0, done.stderr
+    ours = run_cdxmill(
+        "index", "-q", "--dictionary", "x.dict", "-o", "-", "--manifest", "bare.paths", cwd=home
+    )
+    assert gzip.decompress(next((home / "cdx").rglob("*.cdx.gz")).read_bytes()) == ours.stdout != b""
+    counts = run_job("servercountjob", "inline", *given, cwd=home)
+    ours = run_cdxmill(
+        "count", "-q", "-o", "-", "servers", "--dictionary", "x.dict", "bare/iana.warc.zst", cwd=home
+    )
+    assert (counts.returncode, counts.stdout) == (0, ours.stdout)

@@ -44,6 +44,9 @@ def run_task(arguments: list[str]) -> None:
 
 def _run_with_libraries(given: argparse.Namespace, run: TaskRun) -> None:
     """Run a task that needs libraries which the archive of the job does not contain."""
+    from cdxmill.inputs.dictionaries import use_sent_dictionary
+
+    use_sent_dictionary()
     if given.task == "index":
         from cdxmill.jobs.nodes.archives import index_archives
 
