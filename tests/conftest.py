@@ -27,8 +27,10 @@ def pytest_configure() -> None:
     """Reset signals that `nohup`, or `&` in a script, makes the tests and all their processes ignore."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    hypothesis.settings.register_profile("no deadline", deadline=None)  # a loaded machine is no failure
-    hypothesis.settings.load_profile("no deadline")
+    hypothesis.settings.register_profile(
+        "gate", max_examples=50, deadline=None
+    )  # a loaded machine is no failure
+    hypothesis.settings.load_profile("gate")
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

@@ -194,19 +194,19 @@ def test_urls_of_all_samples_get_the_companions_keys(samples: Path, pywb_warcs: 
         check(url)
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(urls)
 def test_urls_made_of_odd_parts_get_the_companions_keys(url: str) -> None:
     check(url.encode())
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(plain_urls)
 def test_plain_urls_get_the_companions_keys(url: str) -> None:
     check(url.encode())
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(st.one_of(st.binary(max_size=20), st.binary(max_size=20).map(b"http://a.com/".__add__)))
 def test_any_bytes_get_the_companions_keys(url: bytes) -> None:
     check(url)

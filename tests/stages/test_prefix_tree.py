@@ -234,7 +234,7 @@ def test_the_blocks_of_the_index_are_in_order() -> None:
     assert all(one.last == other.first for one, other in pairwise(leaves))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.integers(10, 40),
     st.integers(1, 4),
@@ -253,7 +253,7 @@ def test_any_bytes_are_searched_or_are_an_error(block_size: int, index_blocks: i
             assert 0 <= error.offset <= 8 + block_size * (1 << 32)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     st.integers(1, 4),
     st.lists(st.sampled_from([b"a", b"b", b"ab", b"\xff", b"\0", b"\0\1", b"\0\1\2\3"]), max_size=150),

@@ -92,7 +92,7 @@ LINES = [
 ]
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(
     st.sampled_from(LINES),
     st.lists(st.tuples(st.integers(0, 130), st.integers(0, 9), st.sampled_from(PIECES)), max_size=2),

@@ -92,7 +92,7 @@ def test_options_have_the_same_effect(options: CaptureOptions, sample_archives: 
         assert indexed(data, options, "cdx11") == in_python(data, options, "cdx11"), path
 
 
-@settings(max_examples=600, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=250, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(contents(), min_size=1, max_size=3))
 def test_any_records_get_the_same_lines(records: list[bytes]) -> None:
     data = archive(records)

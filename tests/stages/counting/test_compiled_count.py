@@ -119,7 +119,7 @@ def counted_by_c(what: str, data: bytes) -> Counter[bytes] | None:
 @example(content(*WAT))
 @example(content(*PAGE))
 @example(content(*TEXT))
-@settings(max_examples=600)
+@settings(max_examples=300)
 def test_it_finds_what_python_finds_or_leaves_the_record_to_it(data: bytes) -> None:
     for what in COMPILED:
         found = counted_by_c(what, data)

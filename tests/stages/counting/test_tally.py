@@ -76,7 +76,7 @@ def counts(tally: Tally) -> Counter[bytes]:
 @example("<svg><title/><path></svg><title><b></title>")
 @example("<script><!--<script></script><b></script><i><!--><u>")
 @example("<a\n href=x><b/><c/ d><e f='>'><g h=\"\n>\"><j =k><!DOCTYPE html><?xml ?></ x><m")
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_both_find_the_same_tags(html: str) -> None:
     compiled, python = tallies()
     for tally in (compiled, python):
@@ -106,7 +106,7 @@ def test_no_byte_outside_of_a_page_is_touched(tmp_path: Path) -> None:
 
 @given(st.text(st.sampled_from("ab\u00e9\u4e2d\u2003\x00\x1b" + SPACES), max_size=60))
 @example("x" * (MAX_ITEM + 1))
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_words_are_those_of_str_split(text: str) -> None:
     expected = Counter(word.encode()[:MAX_ITEM] for word in text.split())
     for tally in tallies():

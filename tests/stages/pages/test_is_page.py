@@ -184,6 +184,6 @@ IDENTIFIEDS = st.sampled_from([b"", b"", *(IDENTIFIED % media for media in TYPES
 
 @given(HEADS, st.lists(st.sampled_from(PIECES), max_size=12).map(b"".join), IDENTIFIEDS)
 @example(b"", b"", b"")
-@settings(max_examples=500)
+@settings(max_examples=200)
 def test_all_give_one_answer(head: bytes, body: bytes, fields: bytes) -> None:
     one_answer(record(head, body, fields))

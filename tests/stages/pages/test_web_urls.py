@@ -58,7 +58,7 @@ HREFS = st.lists(st.sampled_from(PARTS), min_size=1, max_size=7).map("".join)
 @example("http:#///", BASES[4], "")
 @example("https:\n///a", BASES[0], "")
 @example("http:?//", "http://www.example.com/docs/guide/index.html", "")
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=400, deadline=None)
 def test_the_short_ways_find_what_the_library_finds(href: str, base: str, scheme: str) -> None:
     url = scheme + href
     assert LinkBase(base).absolute([href, None, href, ""]) == browser(base, href) * 2

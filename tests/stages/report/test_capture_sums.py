@@ -66,7 +66,7 @@ texts = st.lists(
 
 
 @pytest.mark.skipif(native.CaptureSums is None, reason="not compiled")
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(texts, min_size=1, max_size=3), st.sampled_from((0, 12, 200)))
 def test_the_compiled_sums_are_those_of_python(given_texts: list[bytes], floor: int) -> None:
     compiled, plain = new_sums(True), DictSums(True)
