@@ -98,7 +98,7 @@ def measure(name: str, directory: Path, size: int) -> list[str]:
     asked = Recompressing(others, output=directory / "z", dictionary=directory / "d")
     promised = estimate_asked(asked, failures)
     done = recompress_asked(asked, failures)
-    ratio = trained.ratio or 1
+    ratio = trained.promise.ratio if trained.promise else 1
     return [
         name,
         f"{before / 1e6:.1f}",

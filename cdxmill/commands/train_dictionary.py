@@ -24,7 +24,7 @@ from cdxmill.options.archives import Training
 from cdxmill.outputs.names import check_archives_stay, identity, output_file, writing
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import Location, locate
-from cdxmill.tasks.measuring import Measure, Savings, promise_of, sum_of
+from cdxmill.tasks.measuring import Measure, Promise, Savings, promise_of, sum_of
 from cdxmill.tasks.record_sampling import Sample, choose_records, read_chosen, start_of
 from cdxmill.version import __version__
 
@@ -34,12 +34,14 @@ _LEAST_SAMPLES = 20
 _SHARE = 8
 """Bytes of samples that a byte of the dictionary needs at least. zstd advises 10 to 100."""
 _KINDS = 50
+_NOTED = 0.02
+"""Share of the bytes that were not measured from which on that is said."""
 
 
 class Trained(NamedTuple):
     """A new dictionary. `held_out` is the number of whole records that `saved` was measured with.
 
-    Of 1 byte of the archives, `recompress` would leave `ratio`. The dictionary takes `frame` bytes of an archive.
+    The dictionary takes `frame` bytes of an archive. `promise` is None if no record was measured.
     """
 
     output: str
@@ -50,7 +52,7 @@ class Trained(NamedTuple):
     level: int
     by_file: bool
     saved: Savings
-    ratio: float | None
+    promise: Promise | None
     frame: int
 
     def __str__(self) -> str:
@@ -62,17 +64,23 @@ class Trained(NamedTuple):
                 f"{self.output}: {human_bytes(self.size)}, id {self.number}, trained on {count(self.trained_on, 'record')}",
                 f"on {self.held_out} {where} ({human_bytes(saved.plain)}), zstd level {self.level}: {_share(saved.compressed, saved.gzip)}"
                 f" of gzip -6; without a dictionary {_share(saved.without, saved.gzip)}",
-                *self._promise(),
+                *self._promised(),
             )
         )
 
-    def _promise(self) -> Iterator[str]:
-        if self.ratio is not None:
-            how = "larger" if self.ratio > 1 else "smaller"
+    def _promised(self) -> Iterator[str]:
+        if self.promise is not None:
+            ratio, unknown = self.promise
+            how = "larger" if ratio > 1 else "smaller"
             yield (
-                f"recompress would make archives like these about {abs(1 - self.ratio):.1%} {how};"
+                f"recompress would make archives like these about {abs(1 - ratio):.1%} {how};"
                 f" the dictionary takes {human_bytes(self.frame)} of each one in which it pays"
             )
+            if unknown >= _NOTED:
+                yield (
+                    f"{unknown:.0%} of their bytes are of kinds of records that were not measured, and count as no smaller;"
+                    " more archives give a better estimate"
+                )
 
 
 def _share(size: int, whole: int) -> str:

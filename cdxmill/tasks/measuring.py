@@ -63,12 +63,20 @@ def sum_of(records: Iterable[MeasuredRecord]) -> Savings:
     return Savings(*map(sum, zip(*found, strict=True))) if found else Savings(0, 0, 0, 0)
 
 
+class Promise(NamedTuple):
+    """What `recompress` would leave of 1 byte of archives, and the share of their bytes that was not measured."""
+
+    ratio: float
+    unknown: float
+
+
 def promise_of(
     records: Iterable[MeasuredRecord], archives: Iterable[Mapping[str, int]], frame: int
-) -> float | None:
-    """What `recompress` would make of 1 byte of `archives`, each given by the bytes of its records by kind.
+) -> Promise | None:
+    """What `recompress` would make of `archives`, each given by the bytes of its records by kind.
 
     Each kind is measured by its own records: a few large images or videos in a sample say little about how many there are.
+    Of a kind that was not measured, nothing is promised: it counts as no smaller.
     An archive gets the dictionary, of `frame` bytes, if that pays. None if no record was measured.
     """
     old, without, packed = Counter[str](), Counter[str](), Counter[str]()
@@ -76,15 +84,14 @@ def promise_of(
         old[one.kind] += one.old
         without[one.kind] += one.sizes.without
         packed[one.kind] += one.sizes.compressed
-    if not old.total():
+    archives = list(archives)
+    total = sum(sum(sizes.values()) for sizes in archives)
+    if not old.total() or not total:
         return None
 
-    def size(totals: Mapping[str, int], new: Counter[str]) -> float:
-        rest = new.total() / old.total()
-        return sum(size * (new[kind] / old[kind] if old[kind] else rest) for kind, size in totals.items())
+    def size(sizes: Mapping[str, int], new: Counter[str]) -> float:
+        return sum(size * (new[kind] / old[kind] if old[kind] else 1) for kind, size in sizes.items())
 
-    found = [
-        (sum(totals.values()), min(size(totals, packed) + frame, size(totals, without)))
-        for totals in archives
-    ]
-    return sum(new for _, new in found) / sum(before for before, _ in found)
+    unknown = sum(size for sizes in archives for kind, size in sizes.items() if not old[kind])
+    left = sum(min(size(sizes, packed) + frame, size(sizes, without)) for sizes in archives)
+    return Promise(left / total, unknown / total)

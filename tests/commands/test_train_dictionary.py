@@ -70,6 +70,20 @@ def test_it_saves_on_a_file_that_it_has_not_seen(trained: Path, crawl: Path, tmp
     assert packed < 0.8 * plain
 
 
+def test_nothing_is_promised_of_kinds_that_were_not_measured(
+    pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    """Of one archive, some small records are measured, and half of its bytes are in five others."""
+    given = ("-o", tmp_path / "d", pywb_warcs / "iana.warc.gz")
+    done = run_cdxmill("train-dictionary", *given)
+    *_, promised, unknown = done.stderr.decode().splitlines()
+    assert re.search(r"(\d+)% of their bytes are of kinds of records that were not measured", unknown)
+    options = ("-o", tmp_path / "z", "--dictionary", tmp_path / "d", pywb_warcs / "iana.warc.gz")
+    made = run_cdxmill("recompress", *options).stderr.decode()
+    saved = [float(re.search(r"([\d.]+) ?% smaller", text)[1]) for text in (promised, made)]  # type: ignore[index]
+    assert saved[0] < saved[1]
+
+
 def test_its_statistics_are_those_of_the_files(trained: Path) -> None:
     found = json.loads(Path(f"{trained}.json").read_bytes())
     training, held = found["training"], found["held_out"]
