@@ -43,7 +43,7 @@ def collection_list(collections: Iterable[Collection], site: str, replay: str | 
     found = [
         {
             "id": one.name,
-            "name": one.title,
+            "name": one.name,
             "timegate": f"{site}/{one.name}/timegate/",
             "cdx-api": f"{site}/{one.name}-index",
             **({} if replay is None else {"replay": replay}),
