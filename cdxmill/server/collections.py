@@ -144,6 +144,11 @@ class Collection:
         with ExitStack() as answer:
             yield [answer.enter_context(one.opened()) for one in self._kept]
 
+    @property
+    def has_report(self) -> bool:
+        """Whether a report of it may be made and shown."""
+        return self.access is None and self.is_local and not any(one.has_lines for one in self.sources)
+
     def without_paths(self, text: str) -> str:
         """A message with the name of the collection in place of paths on this machine."""
         for source in self.sources:

@@ -51,6 +51,7 @@ class _Started:
     embargo: str | None
     replay: str | None
     rate: int
+    shared: str
     clients: str
     log: str | None
     cache: int
@@ -68,6 +69,7 @@ def serve(asked: CdxServing) -> int:
         replay,
         asked.rate,
         "",
+        "",
         asked.log,
         asked.cache << 20,
     )
@@ -77,8 +79,8 @@ def serve(asked: CdxServing) -> int:
         tempfile.TemporaryDirectory(prefix="cdxmill-") as numbers,
     ):
         listener.set_inheritable(True)
-        if asked.rate:
-            started = replace(started, clients=str(Path(numbers) / "clients"))
+        clients = str(Path(numbers) / "clients") if asked.rate else ""
+        started = replace(started, shared=numbers, clients=clients)
         os.environ[_SETTINGS] = json.dumps(asdict(started))
         if asked.workers > 1:
             os.environ[DIRECTORY] = numbers
@@ -122,7 +124,8 @@ def application() -> Server:
         for name, places in started.clusters.items()
     }
     clients = Path(started.clients) if started.clients else None
-    return Server(collections, Settings(started.replay, started.rate, clients, started.log))
+    settings = Settings(Path(started.shared), started.replay, started.rate, clients, started.log)
+    return Server(collections, settings)
 
 
 def _check(started: _Started, sources: Iterable[Source]) -> None:
