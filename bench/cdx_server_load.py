@@ -1,6 +1,6 @@
 """The CDX server under long and hostile loads.
 
-    python -m bench.cdx_server_load fuzz [--requests 100000]   random parameters: no answer may be a 5xx
+    python -m bench.cdx_server_load fuzz [--requests 100000] [--seed 5]   random parameters: no answer may be a 5xx
     python -m bench.cdx_server_load soak [--minutes 20]        mixed questions: memory, files and threads of the server, in ten rows
     python -m bench.cdx_server_load hold                       how long another client waits during questions that take long
 
@@ -28,7 +28,15 @@ from bench.cdx_parameters import NAMES, VALUES
 from bench.cdx_server import build, cpu_seconds, questions
 from bench.measure import children_of
 
-ENDPOINTS = ["/web/cdx", "/web-index", "/cdx/search/cdx", "/web", "/web/available", "/web/timemap/link/a.com"]
+ENDPOINTS = [
+    "/web/cdx",
+    "/web-index",
+    "/cdx/search/cdx",
+    "/web",
+    "/web/available",
+    "/web/timemap/link/a.com",
+    "/web/report",
+]
 PORT = 8791
 SITE = "http://many.example/"
 CAPTURES = 200_000
@@ -41,14 +49,14 @@ LONG = {
 
 
 @contextmanager
-def serving(cluster: Path) -> Iterator[int]:
-    """The process id of a server, once it answers."""
+def serving(*clusters: Path) -> Iterator[int]:
+    """The process id of a server, once it answers. All clusters are one collection."""
     command = [
         str(Path(sys.executable).parent / "cdxmill"),
         "cdx-server",
         "--port",
         str(PORT),
-        f"web={cluster}",
+        *(f"web={cluster}" for cluster in clusters),
     ]
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
     assert process.stderr is not None
@@ -80,10 +88,10 @@ class Client:
         return answer.status
 
 
-def fuzz(cluster: Path, count: int) -> int:
+def fuzz(clusters: list[Path], count: int, seed: int) -> int:
     """Random parameters."""
-    source, found = Random(5), Counter[int]()
-    with serving(cluster):
+    source, found = Random(seed), Counter[int]()
+    with serving(*clusters):
         client = Client()
         for _ in range(count):
             pairs = [("limit", "9"), ("url", source.choice(("a.com", "*.com", "com/*", _value(source))))]
@@ -190,13 +198,17 @@ def main() -> int:
     )
     parser.add_argument("load", choices=["fuzz", "soak", "hold"])
     parser.add_argument("--requests", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=5)
     parser.add_argument("--minutes", type=float, default=20)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cdxmill-") as name:
         if options.load == "hold":
             return hold(Path(name))
-        cluster = build(Path(name), corpora.ensure("cdxj-1")[:2], 500)
-        return fuzz(cluster, options.requests) if options.load == "fuzz" else soak(cluster, options.minutes)
+        files = corpora.ensure("cdxj-1")[:2]
+        if options.load == "fuzz":
+            clusters = [build(Path(name), [file], lines) for file, lines in zip(files, (500, 0), strict=True)]
+            return fuzz(clusters, options.requests, options.seed)
+        return soak(build(Path(name), files, 500), options.minutes)
 
 
 if __name__ == "__main__":

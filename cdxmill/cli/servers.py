@@ -10,9 +10,9 @@ def cdx_server(arguments: CdxServing) -> int:
 
     Clients ask in the dialect that they know: pywb and Common Crawl (/NAME/cdx, /NAME-index, /collinfo.json), the Wayback
     CDX server (/cdx/search/cdx), OutbackCDX and OpenWayback (/NAME?url=, /NAME?q=), the availability API
-    (/wayback/available), and Memento (/NAME/timemap/link/URL, /NAME/timegate/URL). The page at / is for people. Changes of a
-    cluster are seen at once. Ctrl-C and SIGTERM let running answers end; SIGHUP reads the access rules again. It needs:
-    pip install './cdxmill[server]', with a checkout in ./cdxmill.
+    (/wayback/available), and Memento (/NAME/timemap/link/URL, /NAME/timegate/URL). The pages / and /NAME/report are for
+    people. Changes of a cluster are seen at once. Ctrl-C and SIGTERM let running answers end; SIGHUP reads the access rules
+    again. It needs: pip install './cdxmill[server]', with a checkout in ./cdxmill.
 
     Examples:
         cdxmill cdx-server crawl

@@ -9,7 +9,8 @@ class CdxServing(Options):
     clusters: list[str] = argument(
         "CLUSTER...",
         "ZipNum clusters: directory, URL (http, https, s3) or name of a crawl, such as CC-MAIN-2024-22 or CC-MAIN-2024-*."
-        " NAME=CLUSTER gives it a name; without one, it has the name of its directory.",
+        " NAME=CLUSTER gives it a name; without one, it has the name of its directory. Several with the same NAME are"
+        " searched as one.",
     )
     bind: str = option(
         "--bind ADDRESS",

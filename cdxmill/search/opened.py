@@ -1,6 +1,6 @@
-"""A cluster or CDX file that is open for many queries. Lines of a cluster and of its overlays are read as one.
+"""A cluster or CDX file that is open for many queries. Lines of a cluster, of its overlays and of clusters beside it are read as one.
 
-key range -> the overlays that may have its lines, by their key filters -> lines of the cluster and of these, merged
+key range -> the overlays that may have its lines, by their key filters -> lines of the cluster, of these and of others, merged
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from heapq import merge
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Protocol
 
+from cdxmill.cluster.reader import damage_as_input_error
 from cdxmill.errors import UsageError
 from cdxmill.stages.zipnum.block_pieces import ReadShard
 from cdxmill.stages.zipnum.find_lines import BlockReader, find_backwards, find_lines, wanted_blocks
@@ -62,18 +63,20 @@ class BlockSource(Protocol):
 class OpenCluster:
     """A cluster or CDX file that is open for many queries.
 
-    `blocks` reads its blocks. With `join`, neighboring blocks are read in one request.
+    `blocks` reads its blocks. With `join`, neighboring blocks are read in one request. Lines of `others` are as if they were
+    in this one.
     """
 
     reader: BlockSource
     blocks: BlockReader
     join: bool
+    others: Sequence[OpenCluster] = ()
     _of_overlays: dict[Overlay, BlockReader] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def of(cls, reader: BlockSource) -> OpenCluster:
-        """The cluster of `reader`. Blocks are joined if each read costs a network request."""
-        return cls(reader, reader.blocks(), reader.is_remote)
+    def of(cls, reader: BlockSource, *others: BlockSource) -> OpenCluster:
+        """The cluster of `reader`, and of others. Blocks are joined if each read costs a network request."""
+        return cls(reader, reader.blocks(), reader.is_remote, tuple(map(cls.of, others)))
 
     def overlays(self, low: bytes, high: bytes) -> list[Overlay]:
         """The overlays that may have lines >= `low` and < `high`. Raises InputError."""
@@ -85,20 +88,30 @@ class OpenCluster:
         wanted = wanted_bits(low, high)
         return [one for one in overlays if wanted is None or one.may_have(wanted)]
 
-    def indexes(self, low: bytes, high: bytes) -> list[SecondaryIndex]:
-        """The index of the cluster, and those of the overlays that may have such lines."""
+    def own_indexes(self, low: bytes, high: bytes) -> list[SecondaryIndex]:
+        """The index of the cluster, and those of its overlays that may have such lines."""
         return [self.reader.index, *(one.index for one in self.overlays(low, high))]
+
+    def indexes(self, low: bytes, high: bytes) -> list[SecondaryIndex]:
+        """As `own_indexes`, and those of the other clusters."""
+        return [index for one in (self, *self.others) for index in one.own_indexes(low, high)]
+
+    def is_merged(self, low: bytes, high: bytes) -> bool:
+        """Whether such lines may be in more than one index."""
+        return bool(self.others or self.overlays(low, high))
 
     def lines(self, low: bytes, high: bytes, few: bool = False) -> Lists:
         """The lines >= `low` and < `high`, sorted, in lists. Raises InputError, DamagedCluster. `few` is as in `find_lines`."""
         blocks = wanted_blocks(self.reader.index, low, high)
         own = find_lines(blocks, self.blocks, low, high, self.join, few)
-        others = self.overlays(low, high)
-        if not others:
+        overlays = self.overlays(low, high)
+        if not (overlays or self.others):
             return own
         from cdxmill.stages.lines.merge_lines import merge_lines  # slow to import
 
-        return merge_lines(map(_in_order, (own, *self.lines_of(others, low, high))))
+        found = list(map(_in_order, (own, *self.lines_of(overlays, low, high))))
+        found += [_named(one, _in_order(one.lines(low, high, few))) for one in self.others]
+        return merge_lines(found)
 
     def lines_of(self, overlays: Iterable[Overlay], low: bytes, high: bytes) -> list[Lists]:
         """The lines of each of `overlays`."""
@@ -115,6 +128,7 @@ class OpenCluster:
             find_backwards(list(wanted_blocks(index, low, high)), blocks, low, high, self.join)
             for index, blocks in readers
         ]
+        found += [_named(one, one.backwards(low, high)) for one in self.others]
         if len(found) == 1:
             return found[0]
         latest_first = ((lines[::-1] for lines in lists) for lists in found)
@@ -124,6 +138,12 @@ class OpenCluster:
         if overlay not in self._of_overlays:
             self._of_overlays[overlay] = self.reader.blocks()
         return self._of_overlays[overlay]
+
+
+def _named(cluster: OpenCluster, lists: Lists) -> Lists:
+    """The lists of a cluster, whose errors name it."""
+    with damage_as_input_error(cluster.reader.cluster):
+        yield from lists
 
 
 def _in_order(lists: Lists) -> Lists:

@@ -76,9 +76,11 @@ def _first_lines(cluster: OpenCluster, low: bytes, high: bytes) -> Iterator[byte
     """The lines of two blocks of the cluster and each overlay, and of two of the range, the first of which may end before it."""
     blocks = cluster.reader.blocks()
     for first, last in ((b"", b"\xff"), (low, high)):
-        for index in cluster.indexes(first, last):
+        for index in cluster.own_indexes(first, last):
             for block in islice(wanted_blocks(index, first, last), 2):
                 yield from blocks.text_of(block, b"").between(b"", b"\xff")[0]
+    for one in cluster.others:
+        yield from _first_lines(one, low, high)
 
 
 _LONGEST = 200
@@ -199,7 +201,7 @@ class PreparedQuery:
         is_narrowed = (low, high) != (keys.low, keys.high) or not (query.from_ts or query.to)
         if self._visible or self._filters or self._token or query.limit or not is_narrowed:
             return sum(map(len, self._chosen_in_order(cluster, keys)))
-        if query.page is not None or cluster.overlays(low, high):
+        if query.page is not None or cluster.is_merged(low, high):
             return sum(map(len, self._lists(cluster, low, high, backwards=False)))
         total = 0
         blocks = wanted_blocks(cluster.reader.index, low, high)
@@ -213,7 +215,7 @@ class PreparedQuery:
     def _page(self, cluster: OpenCluster, low: bytes, high: bytes) -> tuple[bytes, bytes, list[BlockRef]]:
         """The bounds of the page that was asked for, and its blocks. With overlays, which have blocks, too, there are none."""
         page, size = self.query.page or 0, self.query.page_size
-        if cluster.overlays(low, high):
+        if cluster.is_merged(low, high):
             return *page_bounds(cluster.indexes(low, high), low, high, page, size), []
         blocks = list(islice(wanted_blocks(cluster.reader.index, low, high), page * size, (page + 1) * size))
         if not blocks and page:

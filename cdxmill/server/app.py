@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from cdxmill.server.limits import ClientLimits
 from cdxmill.server.log import AccessLog
 from cdxmill.server.metrics import KIND, Metrics
 from cdxmill.server.pages import collection_list, page
+from cdxmill.server.report import Reports
 from cdxmill.server.routes import Route, route
 
 _THREADS = 4
@@ -24,6 +25,8 @@ _THREADS = 4
 class Settings:
     """What the server was started with, beside its collections."""
 
+    shared: Path
+    """A directory for what all workers share."""
     replay: str | None = None
     rate: float = 0.0
     clients: Path | None = None
@@ -38,6 +41,7 @@ class Server:
         self._collections = collections
         self.metrics, self.log, self.replay = Metrics(), AccessLog(settings.log), settings.replay
         self._limit = ClientLimits(settings.rate, settings.clients) if settings.clients else None
+        self.report: Callable[[Collection], Response] = Reports(settings.shared).page
         self.threads = ThreadPoolExecutor(_THREADS, "answers")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,10 +1,10 @@
-"""The collections of a server: a name, and a cluster that stays open and follows its changes."""
+"""The collections of a server: a name, and clusters that stay open and follow their changes. Several are asked as one."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import islice
 
@@ -74,9 +74,9 @@ class Inquiry:
 
     @contextmanager
     def _opened(self) -> Iterator[OpenCluster]:
-        with self.collection.kept().opened() as cluster:
-            self.state = self.collection.state_of(cluster)
-            yield watched(cluster, self.watch)
+        with self.collection.opened() as clusters:
+            self.state = self.collection.state_of(clusters)
+            yield watched(clusters, self.watch)
 
     def lists(self) -> Iterator[list[bytes]]:
         """The printed lines. Raises RequestError if the page does not exist, or a field."""
@@ -84,7 +84,7 @@ class Inquiry:
             try:
                 yield from self._of_page(cluster)
             except UsageError as error:
-                raise bad_request(str(error)) from None
+                raise bad_request(self.collection.without_paths(str(error))) from None
 
     def _of_page(self, cluster: OpenCluster) -> Iterator[list[bytes]]:
         lists = self._prepared.answer(cluster, self.keys)
@@ -120,43 +120,55 @@ def _lines_of_page(cluster: OpenCluster, size: int) -> int:
 
 
 class Collection:
-    """A cluster under a name. It is opened by the first question."""
+    """Clusters under a name. They are opened by the first question."""
 
     def __init__(
         self,
         name: str,
-        source: Source,
+        sources: Sequence[Source],
         access: Access | None,
-        title: str = "",
         texts: KeptTexts | None = None,
     ) -> None:
-        self.name, self.title, self.source, self.access = name, title or name, source, access
-        self.is_local = not locate(source.cluster).is_remote
+        self.name, self.sources, self.access = name, sources, access
+        self.is_local = not any(locate(one.cluster).is_remote for one in sources)
         self._lock = threading.Lock()
-        self._kept: KeptCluster | None = None
+        self._kept: list[KeptCluster] = []
         self._texts = texts
 
-    def kept(self) -> KeptCluster:
-        """The open cluster."""
+    @contextmanager
+    def opened(self) -> Iterator[list[OpenCluster]]:
+        """The open clusters, for one answer."""
         with self._lock:
-            if self._kept is None:
-                self._kept = KeptCluster(self.source.cluster, texts=self._texts)
-            return self._kept
+            for source in self.sources[len(self._kept) :]:
+                self._kept.append(KeptCluster(source.cluster, texts=self._texts))
+        with ExitStack() as answer:
+            yield [answer.enter_context(one.opened()) for one in self._kept]
+
+    @property
+    def has_report(self) -> bool:
+        """Whether a report of it may be made and shown."""
+        return self.access is None and self.is_local and not any(one.has_lines for one in self.sources)
+
+    def without_paths(self, text: str) -> str:
+        """A message with the name of the collection in place of paths on this machine."""
+        for source in self.sources:
+            text = text.replace(source.cluster, self.name)
+        return text
 
     def close(self) -> None:
         """Close the files."""
-        if self._kept is not None:
-            self._kept.close()
+        for one in self._kept:
+            one.close()
 
     def state(self) -> bytes | None:
         """What is another one if an answer may be another one; None if that is not known."""
-        with self.kept().opened() as cluster:
-            return self.state_of(cluster)
+        with self.opened() as clusters:
+            return self.state_of(clusters)
 
-    def state_of(self, cluster: OpenCluster) -> bytes | None:
-        """As `state`, of the open cluster."""
-        reader = cluster.reader
-        is_fixed = self.is_local and (self.access is None or self.access.is_fixed)
-        if not is_fixed or not isinstance(reader, ClusterReader) or reader.state is None:
+    def state_of(self, clusters: Iterable[OpenCluster]) -> bytes | None:
+        """As `state`, of the open clusters."""
+        if not self.is_local or not (self.access is None or self.access.is_fixed):
             return None
-        return b"%r" % (reader.state,)
+        readers = [one.reader for one in clusters]
+        states = [one.state if isinstance(one, ClusterReader) else None for one in readers]
+        return None if None in states else b"%r" % (states,)

@@ -18,6 +18,7 @@ from isal import isal_zlib
 from cdxmill.errors import CdxmillError, InputError, OutageError
 from cdxmill.messages import say
 from cdxmill.server.answers import Headers, RequestError, Response, text_error
+from cdxmill.server.collections import Collection
 from cdxmill.server.dialects.request import PlannedResponse, Request, Scope
 from cdxmill.server.log import AccessLog
 from cdxmill.server.metrics import Metrics
@@ -43,6 +44,7 @@ class Answering(Protocol):
     log: AccessLog
     threads: ThreadPoolExecutor
     replay: str | None
+    report: Callable[[Collection], Response]
 
     def find(self, scope: Scope) -> Route | Response:
         """The endpoint of a request, or a page that needs no question. Raises RequestError."""
@@ -122,6 +124,7 @@ class Exchange:
             self._scope,
             self._server.replay,
             self._watch,
+            self._server.report,
             found.target,
         )
 

@@ -43,9 +43,10 @@ def collection_list(collections: Iterable[Collection], site: str, replay: str | 
     found = [
         {
             "id": one.name,
-            "name": one.title,
+            "name": one.name,
             "timegate": f"{site}/{one.name}/timegate/",
             "cdx-api": f"{site}/{one.name}-index",
+            **({"report": f"{site}/{one.name}/report"} if one.has_report else {}),
             **({} if replay is None else {"replay": replay}),
         }
         for one in collections

@@ -5,6 +5,7 @@
 /cdx/search/cdx, /NAME/cdx/search/cdx    the Wayback CDX server; the first one asks the first collection
 /NAME?url=, /NAME?q=                     OutbackCDX, OpenWayback
 /wayback/available, /NAME/available      the availability API
+/NAME/report                             what is in the collection, for people
 /NAME/timemap/link/URL, /NAME/timemap/json/URL, /NAME/timegate/URL
 """
 
@@ -33,11 +34,16 @@ class Route(NamedTuple):
     show_error: ShowError = text_error
 
 
+def _report(request: Request) -> PlannedResponse:
+    return PlannedResponse(lambda: request.report(request.collection), is_quick=False)
+
+
 _OF_COLLECTION: dict[str, tuple[str, Endpoint, ShowError]] = {
     "cdx": ("pywb", pywb.answer, json_error),
     "index": ("pywb", pywb.answer, json_error),
     "cdx/search/cdx": ("wayback", wayback.answer, text_error),
     "available": ("available", memento.available, json_error),
+    "report": ("report", _report, text_error),
 }
 _OF_URL: dict[str, tuple[str, Endpoint]] = {
     "timemap/link/": ("timemap", memento.link_timemap),

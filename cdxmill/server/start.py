@@ -11,8 +11,9 @@ import os
 import re
 import resource
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import uvicorn
@@ -45,11 +46,12 @@ _KEEP_ALIVE = 15
 class _Started:
     """What the workers get from their parent."""
 
-    clusters: Mapping[str, str]
+    clusters: Mapping[str, Sequence[str]]
     access: tuple[str, ...]
     embargo: str | None
     replay: str | None
     rate: int
+    shared: str
     clients: str
     log: str | None
     cache: int
@@ -59,7 +61,7 @@ def serve(asked: CdxServing) -> int:
     """Serve clusters until it is stopped. Raises UsageError for what cannot be served, StoppedError if no worker starts."""
     replay = asked.replay and asked.replay.rstrip("/") + "/"
     found = find_collections(asked.clusters)
-    named = {name: source.name for name, source in found.items()}
+    named = {name: [one.name for one in sources] for name, sources in found.items()}
     started = _Started(
         named,
         tuple(asked.access),
@@ -67,17 +69,18 @@ def serve(asked: CdxServing) -> int:
         replay,
         asked.rate,
         "",
+        "",
         asked.log,
         asked.cache << 20,
     )
-    _check(started, found.values())
+    _check(started, chain.from_iterable(found.values()))
     with (
         listen(asked.bind, asked.port) as listener,
         tempfile.TemporaryDirectory(prefix="cdxmill-") as numbers,
     ):
         listener.set_inheritable(True)
-        if asked.rate:
-            started = replace(started, clients=str(Path(numbers) / "clients"))
+        clients = str(Path(numbers) / "clients") if asked.rate else ""
+        started = replace(started, shared=numbers, clients=clients)
         os.environ[_SETTINGS] = json.dumps(asdict(started))
         if asked.workers > 1:
             os.environ[DIRECTORY] = numbers
@@ -117,11 +120,12 @@ def application() -> Server:
     access = _access(started)
     texts = KeptTexts(started.cache) if started.cache else None
     collections = {
-        name: Collection(name, find_sources(place, None)[0], access, texts=texts)
-        for name, place in started.clusters.items()
+        name: Collection(name, [find_sources(place, None)[0] for place in places], access, texts)
+        for name, places in started.clusters.items()
     }
     clients = Path(started.clients) if started.clients else None
-    return Server(collections, Settings(started.replay, started.rate, clients, started.log))
+    settings = Settings(Path(started.shared), started.replay, started.rate, clients, started.log)
+    return Server(collections, settings)
 
 
 def _check(started: _Started, sources: Iterable[Source]) -> None:
@@ -140,21 +144,29 @@ def _access(started: _Started) -> Access | None:
     return Access(read_rules(map(locate, started.access)), embargo)
 
 
-def find_collections(given: Iterable[str]) -> dict[str, Source]:
-    """The clusters by name. Raises UsageError."""
-    found: dict[str, Source] = {}
+def find_collections(given: Iterable[str]) -> dict[str, list[Source]]:
+    """The clusters by name. Those that were given one name are one collection. Raises UsageError."""
+    found: dict[str, list[Source]] = {}
+    names = set()
     for text in given:
         name, place = _split(text)
         for source in find_sources(place, None):
             if source.is_pipe or source.is_tree or source.is_server:
                 raise UsageError(f"{place}: give a ZipNum cluster or a CDX file")
-            own = name if name and not source.is_listed else source.crawl or _own_name(place)
-            if not _NAME.fullmatch(own) or own in _TAKEN or own.endswith("-index"):
-                raise UsageError(f"{own!r} cannot be the name of a collection; give one: NAME={place}")
-            if own in found:
+            own = _checked_name(name if name and not source.is_listed else _own_name(source, place), place)
+            is_given = own == name
+            if own in found and not (is_given and own in names):
                 raise UsageError(f"two collections are named {own}; give them names: NAME={place}")
-            found[own] = source
+            if is_given:
+                names.add(own)
+            found.setdefault(own, []).append(source)
     return found
+
+
+def _checked_name(name: str, place: str) -> str:
+    if not _NAME.fullmatch(name) or name in _TAKEN or name.endswith("-index"):
+        raise UsageError(f"{name!r} cannot be the name of a collection; give one: NAME={place}")
+    return name
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -162,8 +174,10 @@ def _split(text: str) -> tuple[str, str]:
     return (name, place) if equals and place and _NAME.fullmatch(name) else ("", text)
 
 
-def _own_name(place: str) -> str:
-    """The name of a directory; of one named indexes, the name of the directory above."""
+def _own_name(source: Source, place: str) -> str:
+    """The name of a crawl, or of a directory; of one named indexes, the name of the directory above."""
+    if source.crawl:
+        return source.crawl
     path = locate(locate(place).absolute())
     return path.parent.name if path.name == "indexes" else path.name
 

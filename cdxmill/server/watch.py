@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from cdxmill.cluster.overlays import Overlay
 from cdxmill.errors import StoppedError
@@ -91,6 +91,7 @@ class WatchedCluster:
         return self._reader.has_changed()
 
 
-def watched(cluster: OpenCluster, watch: Watch) -> OpenCluster:
-    """The cluster for one answer."""
-    return OpenCluster.of(WatchedCluster(cluster.reader, watch))
+def watched(clusters: Iterable[OpenCluster], watch: Watch) -> OpenCluster:
+    """The clusters as one, for one answer."""
+    first, *others = (WatchedCluster(one.reader, watch) for one in clusters)
+    return OpenCluster.of(first, *others)

@@ -38,7 +38,7 @@ class CdxServer:
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         line = self.process.stderr.readline()
-        found = re.match(r"http://127\.0\.0\.1:(\d+)/: ", line)
+        found = re.match(r"http://(?:127\.0\.0\.1|0\.0\.0\.0):(\d+)/: ", line)
         assert found, line + self.process.stderr.read()
         self.port = int(found[1])
         self.site = f"http://127.0.0.1:{self.port}"

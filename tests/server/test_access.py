@@ -116,6 +116,8 @@ def test_nothing_that_is_hidden_shows_in_any_answer(many_cluster: Path, tmp_path
         assert json.loads(server.ask("/wayback/available", url=MANY).body)["archived_snapshots"] == {}
         assert server.get(f"/many/timemap/link/{MANY}").status == 404
         assert server.get(f"/many/timegate/{MANY}").status == 404
+        assert server.get("/many/report").status == 404
+        assert "report" not in server.get("/collinfo.json").text
         assert json.loads(server.ask("/many/cdx", url=MANY, showNumPages="true").body)["pages"] == 0
         assert server.ask("/cdx/search/cdx", url=MANY, showNumPages="true").text == "0\n"
         prefix = server.ask("/many/cdx", url=MANY, matchType="prefix")

@@ -206,6 +206,7 @@ def test_memento(server: CdxServer, samples_cluster: Cluster) -> None:
         "/web?q=type:urlquery",
         "/cdx/search/cdx?url=a.com&filter=200",
         "/cdx/search/cdx?url=a.com&resumeKey=x",
+        "/cdx/search/cdx?url=a.com&resumeKey=%FF",
         "/wayback/available?timestamp=2014",
         "/web/cdx?url=" + "a" * 70_000,
     ],

@@ -31,6 +31,7 @@ def test_it_shows_the_captures_with_links_to_the_replay(server: CdxServer, tmp_p
     assert f'<a href="{REPLAY}20140126200624/{IANA}">2014-01-26 20:06:24</a>' in html
     assert re.search(r'aria-label="2014: 3 captures"', html)
     assert '<option value="many">many</option>' in html
+    assert f'<a href="{server.site}/many/report">report of many</a>' in html
     assert f"curl '{server.site}/web/cdx?url={quote(IANA, safe='')}&amp;output=json'" in html
     assert f'href="{server.site}/web/cdx?url={quote(IANA, safe="")}&amp;output=csv"' in html
 

@@ -33,6 +33,8 @@ class Request:
     scope: Scope
     replay: str | None
     watch: Watch
+    report: Callable[[Collection], Response]
+    """Shows the report of a collection."""
     target: str = ""
 
     @property

@@ -130,8 +130,8 @@ def _start(line: bytes) -> bytes:
 
 def _parse_key(text: str) -> _LinePlace:
     """A resume key. Clients send it as it was given, which the query string decodes, or encode it once more."""
-    is_decoded = " " in text
-    data = text.encode("utf-8", "surrogateescape") if is_decoded else unquote_to_bytes(text.replace("+", " "))
+    data = text.encode("utf-8", "surrogateescape")
+    data = data if b" " in data else unquote_to_bytes(data.replace(b"+", b" "))
     start, _, number = data.rpartition(b" ")
     if b" " not in start or not number.isdigit() or len(number) > 9:
         raise bad_request(f"invalid resumeKey {text[:80]!r}: give the last line of the answer before")

@@ -240,6 +240,9 @@ async function start() {
   }
   FORM.c.replaceChildren(...collections.map(one => element("option", one.name, {value: one.id})));
   byId("collections").hidden = collections.length < 2;
+  const reports = collections.filter(one => one.report);
+  byId("reports").hidden = !reports.length;
+  for (const one of reports) byId("reports").append(" ", element("a", `report of ${one.name}`, {href: one.report}));
   FORM.addEventListener("submit", event => {
     event.preventDefault();
     const given = new URLSearchParams();

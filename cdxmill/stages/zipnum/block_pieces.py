@@ -7,6 +7,7 @@ text         [........................]...         inflated piece by piece, only
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from threading import Lock
 from typing import ClassVar
 
@@ -69,13 +70,19 @@ class Tables:
     def keep(
         self, block: BlockRef, size: int, pieces: Iterator[bytes], part: int = _WHOLE
     ) -> Iterator[bytes]:
-        """The pieces of a text of `size` compressed bytes. One that is needed again is kept, and comes in one piece."""
+        """The pieces of a text of `size` compressed bytes. One that is needed often is kept, and comes in one piece."""
         key = (self, block, part)
         if self.texts is None or size > _MOST_KEPT or not self.texts.is_wanted(key):
             return pieces
-        text = b"".join(pieces)
+        made, length = [], 0
+        for piece in pieces:
+            made.append(piece)
+            length += len(piece)
+            if length > self.texts.largest:
+                break
+        text = b"".join(made)
         self.texts.add(key, text)
-        return iter((text,))
+        return chain((text,), pieces)
 
 
 class BlockPieces:
@@ -102,12 +109,12 @@ class BlockPieces:
     def opened(self, low: bytes, high: bytes) -> Iterator[bytes]:
         """The first pieces for a search. Reads the table of sections, if there is one and it is not known."""
         length = self.block.length
-        if (text := self._tables.kept(self.block)) is not None:
-            self.is_whole = True
-            return iter((text,))
         self.sections = self._tables.of_blocks.get(self.block)
         if self.sections is not None:
             return self.from_section(self.sections, *self.sections.containing(low, high))
+        if (text := self._tables.kept(self.block)) is not None:
+            self.is_whole = True
+            return iter((text,))
         first = HEAD if self._at_once else _PIECE  # without sections, a piece is needed next
         head = self._read_exactly(0, length if length <= _SMALL else first)
         size = header_bytes(head)

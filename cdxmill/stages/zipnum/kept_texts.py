@@ -1,6 +1,7 @@
-"""Texts of blocks or sections that were needed twice: they are not read and inflated again. Bounded by their bytes.
+"""Texts of blocks or sections that are needed often: they are not read and inflated again. Bounded by their bytes.
 
-A text is kept at its second hit. If all were kept at the first, random questions would pay for a cache that seldom helps.
+A text is kept at its second hit. If the memory is full, it also has to be needed more than twice as often as the text that
+would go. To add a text costs more than to find one saves, so random questions must not replace one random text by another.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ from collections.abc import Hashable
 from threading import Lock
 
 _FEWEST = 64
-"""Keys that are remembered, at least, until they come again. Otherwise, as many as there are texts: so of random questions,
-about as many add a text as find one, and to add one costs less than to find one saves."""
+"""Texts of which as many hits are counted as of this many, at least."""
+_HITS = 10
+"""Hits that are counted for each text that is kept. Then all counts are halved, so that what was hot long ago has to go."""
 _PART = 8
 """No text takes more than this part of the memory."""
+_NEVER = -1 << 20
+"""The count of a text that is too large. It is halved as the others are, so it is forgotten at last."""
 
 
 class KeptTexts:
@@ -21,34 +25,47 @@ class KeptTexts:
 
     def __init__(self, most: int) -> None:
         self._most, self._size = most, 0
+        self.largest = most // _PART
+        """The most bytes that a text may have."""
         self._texts: OrderedDict[Hashable, bytes] = OrderedDict()
-        self._young: set[Hashable] = set()
-        self._old: set[Hashable] = set()
+        self._hits: dict[Hashable, int] = {}
+        self._counted = 0
         self._lock = Lock()
 
     def get(self, key: Hashable) -> bytes | None:
-        """The text of a key, None if it is not kept."""
+        """The text of a key, None if it is not kept. This is a hit."""
         with self._lock:
+            self._count(key)
             text = self._texts.get(key)
             if text is not None:
                 self._texts.move_to_end(key)
             return text
 
+    def _count(self, key: Hashable) -> None:
+        self._hits[key] = self._hits.get(key, 0) + 1
+        self._counted += 1
+        if self._counted >= _HITS * max(_FEWEST, len(self._texts)):
+            self._counted = 0
+            self._hits = {one: half for one, hits in self._hits.items() if (half := int(hits / 2))}
+
     def is_wanted(self, key: Hashable) -> bool:
-        """Whether the text of a key, which is not kept, was asked for before: then it is worth keeping."""
+        """Whether the text of a key, which is not kept, is worth keeping."""
         with self._lock:
-            if key in self._young or key in self._old:
-                return True
-            self._young.add(key)
-            if len(self._young) >= max(_FEWEST, len(self._texts)):
-                self._old, self._young = self._young, set()
-            return False
+            hits = self._hits.get(key, 0)
+            if hits < 2 or not self._is_full():
+                return hits >= 2
+            return hits > 2 * max(1, self._hits.get(next(iter(self._texts)), 0))
+
+    def _is_full(self) -> bool:
+        """Whether there is no room for a text of the average size."""
+        return bool(self._texts) and self._size + self._size // len(self._texts) > self._most
 
     def add(self, key: Hashable, text: bytes) -> None:
-        """Keep a text."""
-        if len(text) * _PART > self._most:
-            return
+        """Keep a text. One that is too large is not kept, and not wanted again for a long time."""
         with self._lock:
+            if len(text) > self.largest:
+                self._hits[key] = _NEVER
+                return
             self._size += len(text) - len(self._texts.pop(key, b""))
             self._texts[key] = text
             while self._size > self._most:

@@ -115,9 +115,46 @@ def test_texts_that_are_needed_again_are_not_read_again(
         assert shards.reads == [] or turn < 2 or memory == 400
 
 
-def test_a_block_without_sections_costs_no_read_for_its_table() -> None:
+def noisy_lines() -> list[bytes]:
+    """Lines of which 20 are several reads long, even compressed."""
     noise = random.Random(1)
-    lines = [b"%d 2020 %b" % (number, noise.randbytes(3000).hex().encode()) for number in range(10, 70)]
+    return [b"%d 2020 %b" % (number, noise.randbytes(3000).hex().encode()) for number in range(10, 70)]
+
+
+def test_a_text_that_is_too_large_to_be_kept_is_not_read_to_its_end() -> None:
+    shards = Shards(noisy_lines(), 20, Compressor("zlib", 6))
+    block = parse_index_line(shards.index.split(b"\n")[0])
+    tables = Tables(KeptTexts(1 << 10))
+    for _ in range(9):
+        shards.reads.clear()
+        text = BlockReader(shards.read, tables=tables).text_of(block, b"11")
+        assert [line[:2] for line in text.between(b"11", b"12")[0]] == [b"11"]
+        assert len(shards.reads) == 1
+
+
+def test_random_questions_seldom_replace_a_kept_text_and_new_hot_ones_do() -> None:
+    texts, source = KeptTexts(40 * 100), random.Random(1)
+
+    def ask(key: int) -> tuple[bool, bool]:
+        """Whether the text is kept, and whether it is added."""
+        is_kept = texts.get(key) is not None
+        is_added = not is_kept and texts.is_wanted(key)
+        if is_added:
+            texts.add(key, b"t" * 100)
+        return is_kept, is_added
+
+    for number in range(5000):
+        ask(number % 30)
+    rows = [ask(source.randrange(100, 300)) for _ in range(20_000)]
+    kept, added = (sum(column) for column in zip(*rows, strict=True))
+    assert kept > 3000  # a fifth of the texts fits
+    assert added < 400
+    hot = [[ask(number)[0] for number in range(1000, 1030)] for _ in range(50)]
+    assert all(map(all, hot[-25:]))
+
+
+def test_a_block_without_sections_costs_no_read_for_its_table() -> None:
+    lines = noisy_lines()
     shards = Shards(lines, 20, Compressor("zlib", 6))
     index = SecondaryIndex(lambda offset, size: shards.index[offset : offset + size], len(shards.index), 32)
     reader = BlockReader(shards.read)
