@@ -2,12 +2,15 @@
 
     python -m bench.made_up_index [SHARDS [BLOCKS]]
 
-Joins the parts as every engine does, checks the result as a rerun does, and prints CPU seconds and the peak of memory.
+Joins the parts as every engine does, checks the result as a rerun does, publishes the index, and looks up the domain. Prints
+CPU seconds and the peak of memory of each. The shards are empty files of the right size.
 """
 
 from __future__ import annotations
 
+import os
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -39,27 +42,44 @@ def _make_parts(directory: Path, shards: int, blocks: int) -> list[ShardEntry]:
             for block in range(blocks)
         )
         (directory / part_name(shard)).write_bytes(b"".join(rows))
+        with (directory / name).open("wb") as file:
+            file.truncate(200_000 * blocks)
         entries.append(ShardEntry(name, 200_000 * blocks, blocks * _LINES, blocks, "0" * 64))
     return entries
 
 
+def cost_of(*words: str) -> str:
+    """CPU and memory of a cdxmill command. Raises SystemExit if it fails."""
+    process = subprocess.Popen([sys.executable, "-m", "cdxmill", *words], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{words[0]} ended with {process.returncode}")
+    return f"{words[0]}: {usage.ru_utime + usage.ru_stime:.1f} CPU s, peak {usage.ru_maxrss >> 10} MiB"
+
+
 def main(shards: int = 1000, blocks: int = 1_000_000) -> None:
-    """Make the parts, join and check them, and print what that cost."""
+    """Make the parts, join and check them, publish the index and search it, and print what that cost."""
     with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
+        directory = Path(name) / "C"
+        directory.mkdir()
         entries = _make_parts(directory, shards, blocks // shards)
         points = [_key(shard, 0, shards) for shard in range(1, shards)]
         before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
         there = locate(directory)
-        write_cluster_files(there, entries, points, Compressor(), _LINES, locate("s3://bucket/crawl"))
+        write_cluster_files(there, entries, points, Compressor(), _LINES, locate(directory))
         fault = fault_of(there, index_only=True)
         seconds = time.process_time() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        if fault is not None:
+            raise SystemExit(fault)
         size = (directory / "cluster.idx").stat().st_size
-    if fault is not None:
-        raise SystemExit(fault)
-    print(f"{shards} shards, {blocks} blocks, cluster.idx of {size >> 20} MiB: {seconds:.1f} CPU s,")
-    print(f"peak {peak >> 10} MiB, of which {(peak - before) >> 10} MiB more than before")
+        print(f"{shards} shards, {blocks} blocks, cluster.idx of {size >> 20} MiB")
+        print(
+            f"join and check: {seconds:.1f} CPU s, peak {peak >> 10} MiB, {(peak - before) >> 10} more than before"
+        )
+        print(cost_of("publish", "-q", "--index-only", str(directory), f"{name}/published"))
+        print(cost_of("lookup", "--show-num-pages", str(directory), "large.com/*"))
 
 
 if __name__ == "__main__":

@@ -101,12 +101,11 @@ take_crawl() {
     fi
 }
 
-# Sets RUNNER: from -r, else $RUNNER, else the argument.
+# Sets RUNNER: from -r, else $RUNNER, else the argument, which is that of webarchive-indexing.
 pick_runner() {
-    RUNNER=${runner:-${RUNNER:-${1:-}}}
+    RUNNER=${runner:-${RUNNER:-$1}}
     case "$RUNNER" in
         hadoop | emr | local | inline) ;;
-        '') fail "RUNNER is not set; set it to hadoop, emr or local in index_env.sh, or use -r RUNNER" ;;
         *) fail "invalid RUNNER $RUNNER: expected hadoop, emr or local" ;;
     esac
 }
@@ -137,7 +136,10 @@ check_settings() {
             done
             ;;
         sample) need "$([[ -n "${WARC_CDX_SAMPLE:-}" ]] && echo WARC_CDX_SAMPLE || echo WARC_CDX)" SPLIT_FILE ;;
-        zipnum) need WARC_CDX SPLIT_FILE ZIPNUM_CLUSTER_DIR ;;
+        zipnum)
+            need WARC_CDX ZIPNUM_CLUSTER_DIR
+            [[ "${RUNNER:-}" == local || "${RUNNER:-}" == inline ]] || need SPLIT_FILE
+            ;;
     esac
 }
 
@@ -147,6 +149,7 @@ check_crawl() {
     [[ ${#positional[@]} -eq 0 || -n "$WARC_MANIFEST" ]] || index=false
     ! $index || check_settings index
     check_settings zipnum
+    need SPLIT_FILE
 }
 
 find_python() {
@@ -284,7 +287,8 @@ job_of() {
             read -r -a input <<<"${WARC_CDX_SAMPLE:-$WARC_CDX}"
             ;;
         zipnum)
-            job=("$python" "$root/jobs/zipnumclusterjob.py" "${job[@]}" --splitfile "$SPLIT_FILE")
+            job=("$python" "$root/jobs/zipnumclusterjob.py" "${job[@]}")
+            [[ -z "${SPLIT_FILE:-}" ]] || job+=(--splitfile "$SPLIT_FILE")
             job+=(--zipnum-dir "$ZIPNUM_CLUSTER_DIR")
             [[ -z "${ZIPNUM_OUTPUT_DIR:-}" ]] || job+=(--output-dir "$ZIPNUM_OUTPUT_DIR")
             [[ -z "${SHARDS:-}" ]] || job+=(--shards "$SHARDS")
@@ -381,7 +385,7 @@ launch() {
     shift 2
     take_arguments "$@"
     read_settings
-    pick_runner
+    pick_runner emr
     check_settings "$step"
     check_engine
     case $step in

@@ -43,14 +43,22 @@ take_skip_existing() {
     arguments=("${rest[@]}")
 }
 
+# As webarchive-indexing's script: without step 1, the crawler has written the CDX files, and 30% of them are sampled.
 use_positional() {
     [[ ${#positional[@]} -gt 0 ]] || return 0
+    local temporary=s3a://commoncrawl-index-temp crawl=CC-MAIN-$YEARWEEK
     WARC_MANIFEST=${positional[1]}
-    : "${WARC_BUCKET:=s3a://commoncrawl}" "${WARC_CDX_BUCKET:=s3a://commoncrawl}"
-    : "${WARC_CDX:=s3a://commoncrawl/cc-index/cdx/CC-MAIN-$YEARWEEK/segments/*/*/*.cdx.gz}"
-    : "${SPLIT_FILE:=s3a://commoncrawl-index-temp/CC-MAIN-$YEARWEEK/splits.seq}"
-    : "${ZIPNUM_CLUSTER_DIR:=s3a://commoncrawl/cc-index/collections/CC-MAIN-$YEARWEEK/indexes}"
-    SPLIT_FILE=${positional[2]:-$SPLIT_FILE}
+    : "${WARC_BUCKET:=s3a://commoncrawl}" "${WARC_CDX_BUCKET:=$temporary}"
+    if [[ -z "$WARC_MANIFEST" && -z "${WARC_CDX:-}" ]]; then
+        WARC_CDX=$temporary/$crawl/cdx/segments/*/*/*.cdx.gz
+        : "${WARC_CDX_SAMPLE:=$temporary/$crawl/cdx/segments/*[358]/*/*.cdx.gz}"
+    fi
+    : "${WARC_CDX:=$WARC_CDX_BUCKET/cc-index/cdx/$crawl/segments/*/*/*.cdx.gz}"
+    SPLIT_FILE=${positional[2]:-${SPLIT_FILE:-$temporary/$crawl/splits.seq}}
+    if [[ -z "${ZIPNUM_CLUSTER_DIR:-}" ]]; then
+        ZIPNUM_CLUSTER_DIR=s3a://commoncrawl/cc-index/collections/$crawl/indexes
+        : "${ZIPNUM_OUTPUT_DIR:=$temporary/$crawl/indexes}"
+    fi
     check_year_and_week
 }
 

@@ -200,7 +200,7 @@ class Search:
         path = _path_of(named)
         if os.path.isdir(path):  # noqa: PTH112 - reports no error
             self._take(files_below(path), path)
-        elif is_glob(named) and not locate(named).scheme and not os.path.lexists(path):
+        elif is_glob(named) and not locate(named).is_remote and not os.path.lexists(path):
             self._take(files_like(path), None, path)
         else:
             self.inputs.append(named_input(named, posixpath.basename(without_host(named))))

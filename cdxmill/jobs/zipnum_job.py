@@ -41,6 +41,7 @@ from cdxmill.messages import say
 from cdxmill.options.clusters import CONVERT, ClusterOptions
 from cdxmill.options.option import option
 from cdxmill.running.failures import Failures
+from cdxmill.running.processes import processes_by_default
 from cdxmill.stages.lines.line_chunks import format_line, format_marks, read_lines
 from cdxmill.storage.local import stopping
 from cdxmill.storage.location import PathOrUrl, locate
@@ -52,15 +53,18 @@ _RUN = ".run-"
 class ZipnumJobOptions(ClusterOptions):
     """The options of the ZipNum job."""
 
-    splits: str = option(
-        "--splitfile", "Split points: a SequenceFile or text file, as dosample.py writes them."
+    splits: str | None = option(
+        "--splitfile",
+        "Split points: a SequenceFile or text file, as dosample.py writes them. With -r local and -r inline, they are"
+        " found if this is omitted.",
+        default=None,
     )
     zipnum_dir: str | None = option(
         "--zipnum-dir", "Directory of the cluster. Default: --output-dir.", default=None
     )
     shards: int | None = option(
         "--shards",
-        "Expected number of shards. An error if the split file gives another number.",
+        "Number of shards. With a split file: an error if that gives another number.",
         default=None,
     )
     convert: bool = CONVERT
@@ -72,7 +76,7 @@ class ZipNumClusterJob(StreamJob[ZipnumJobOptions]):
     """Input: CDX files, directories, patterns. Output: the cluster."""
 
     kind = ZipnumJobOptions
-    arguments = "--splitfile FILE --zipnum-dir DIR CDX..."
+    arguments = "[--splitfile FILE] --zipnum-dir DIR CDX..."
     description = "Build a ZipNum cluster from CDX files. The split points give the shards."
 
     @property
@@ -88,15 +92,25 @@ class ZipNumClusterJob(StreamJob[ZipnumJobOptions]):
         """How the cluster is built. Reads the split file. Raises UsageError."""
         return zipnum_options(self.own_options, self.own_options.convert)
 
+    def check(self) -> None:
+        """Raise UsageError if the job cannot run with its options."""
+        super().check()
+        if self.is_on_hadoop and self.own_options.splits is None:
+            raise UsageError("--splitfile is missing; see --help")
+
     def run_locally(self) -> int:
-        """Build the cluster as `cdxmill zipnum` does, with shards that the tasks write. Raises UsageError."""
+        """Build the cluster as `cdxmill zipnum` does. With a split file, the tasks write the shards. Raises UsageError."""
         self.check()
         directory, failures = self.directory, Failures()
         if locate(directory).is_remote:
             raise UsageError(
                 f"{directory}: not a directory of this machine; use -r hadoop, or cdxmill publish afterwards"
             )
-        build = replace(self.build, make=self._make_shards)
+        if self.own_options.splits is None:
+            processes = 1 if self.options.runner == "inline" else processes_by_default()
+            build = replace(self.build, processes=processes)
+        else:
+            build = replace(self.build, make=self._make_shards)
         summary = build_cluster(cdx_files_of(self.options.args), directory, build, failures)
         if not (summary.new and self.options.quiet):
             say(f"{directory}: {summary}")

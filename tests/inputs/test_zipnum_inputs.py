@@ -214,6 +214,7 @@ def test_files_directories_and_globs_are_taken_alike(run_cdxmill: RunCdxmill, tm
     for name, named in (
         ("directory", [tmp_path / "in"]),
         ("glob", [tmp_path / "in/**/*.c*", tmp_path / "in/deep/b.CDX.gz"]),
+        ("url", [(tmp_path / "in").as_uri() + "/**/*.c*", (tmp_path / "in/deep/b.CDX.gz").as_uri()]),
     ):
         done = run_cdxmill("zipnum", "-o", tmp_path / name, "-s", "1", *named)
         assert done.returncode == 0, done.stderr

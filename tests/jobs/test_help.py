@@ -14,7 +14,7 @@ from tests.jobs.conftest import RunJob
         ("recompressjob", "--output_bucket DIR MANIFEST...", "Write the WARC and ARC files"),
         ("samplecdxjob", "CDX...", "print split points"),
         ("dosample", "--from-cluster CLUSTER", "write split points for the ZipNum job to two files"),
-        ("zipnumclusterjob", "--splitfile FILE --zipnum-dir DIR CDX...", "Build a ZipNum cluster"),
+        ("zipnumclusterjob", "[--splitfile FILE] --zipnum-dir DIR CDX...", "Build a ZipNum cluster"),
         ("seqfileutils", "(--copyfrom COPYFROM | --count) [--replace]", "Convert split points"),
     ],
 )

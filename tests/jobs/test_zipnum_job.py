@@ -189,7 +189,7 @@ def test_a_cluster_is_replaced_on_request_only(
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--zipnum-dir", "c", "a.cdx"], "--splitfile"),
+        (["--zipnum-dir", "c", "-r", "hadoop", "a.cdx"], "--splitfile"),
         (["--splitfile", "splits.txt", "a.cdx"], "--zipnum-dir"),
         (["--splitfile", "splits.txt", "--zipnum-dir", "c"], "no input"),
         (["--splitfile", "absent", "--zipnum-dir", "c", "a.cdx"], "absent: cannot be read"),

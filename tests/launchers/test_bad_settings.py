@@ -58,11 +58,6 @@ def test_an_index_env_that_is_no_shell(launch: Launch, tmp_path: Path) -> None:
     assert "broken.sh is not a valid shell script" in done.stderr.splitlines()[-1]
 
 
-def test_no_runner(launch: Launch) -> None:
-    settings = {key: text for key, text in EVERY.items() if key != "RUNNER"}
-    assert "RUNNER is not set; set it to hadoop, emr or local" in refusal(launch("runsample.sh", **settings))
-
-
 def test_a_runner_that_there_is_not(launch: Launch) -> None:
     assert "invalid RUNNER spark: expected hadoop, emr or local" in refusal(
         launch("runsample.sh", "-r", "spark", **EVERY)

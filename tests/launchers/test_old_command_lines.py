@@ -6,6 +6,8 @@ commoncrawl/webarchive-indexing and ikreymer/webarchive-indexing; docs/migrating
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
 import shlex
 import subprocess
@@ -177,13 +179,21 @@ def test_the_jobs_as_the_known_launchers_call_them(old: RunPaths) -> None:
     assert rows == sorted(rows)
 
 
-def test_lines_of_six_fields_are_converted(old: RunPaths) -> None:
-    done = run("jobs/samplecdxjob.py", "-r", "local", "--shards", "2", "six/*.cdx", cwd=old.directory)
+def test_lines_of_six_fields_are_converted_without_a_split_file(old: RunPaths) -> None:
+    """Of a local run, and from a pattern in a file URL. The names of the four fields were one letter each."""
+    given = (old.directory / "six").as_uri() + "/*.cdx"
+    words = ("--shards", "2", "--output-dir", "out", "--no-output", "--convert", given)
+    done = run("jobs/zipnumclusterjob.py", "-r", "local", *words, cwd=old.directory)
     assert done.returncode == 0, done.stderr
-    (old.directory / "splits.txt").write_text(done.stdout)
-    options = ("--splitfile", "splits.txt", "--output-dir", "out", "--convert")
-    done = run("jobs/zipnumclusterjob.py", "-r", "local", *options, "six/*.cdx", cwd=old.directory)
-    assert done.returncode == 0, done.stderr
+    shards = sorted((old.directory / "out").glob("cdx-*.gz"))
+    assert len(shards) == 2
+    lines = [line for shard in shards for line in gzip.decompress(shard.read_bytes()).decode().splitlines()]
+    assert len(lines) == 18
+    key, timestamp, fields = lines[0].split(" ", 2)
+    assert (key, timestamp) == ("com,a)/0", "20200101000000")
+    theirs = {"u": "http://a.com/0", "s": "512", "o": "0", "w": "a.warc.gz"}
+    names = {"u": "url", "s": "length", "o": "offset", "w": "filename"}
+    assert json.loads(fields) == {names[letter]: value for letter, value in theirs.items()}
 
 
 def test_a_local_cluster(old: RunPaths) -> None:
@@ -191,28 +201,6 @@ def test_a_local_cluster(old: RunPaths) -> None:
     assert run("bin/build_local_zipnum.py", *options, cwd=old.directory).returncode == 0
     names = {path.name for path in (old.directory / "out").iterdir()}
     assert names >= {"part-00002", "cdx-00002.gz", "cluster.summary", "cluster.loc"}
-
-
-def test_run_index_hadoop_for_a_monthly_crawl(launch: Launch) -> None:
-    manifest = "s3://commoncrawl/crawl-data/CC-MAIN-2016-44/warc.paths.gz"
-    index, sample, zipnum = commands(
-        launch("run_index_hadoop.sh", "--dry-run", "2016-44", manifest, env={"INDEX_ENV": ""})
-    )
-    assert index[2:4] == sample[2:4] == zipnum[2:4] == ["-r", "hadoop"]
-    assert index[6:] == ["--cdx_bucket", "s3a://commoncrawl", "--warc_bucket", "s3a://commoncrawl", manifest]
-    cdx = "s3a://commoncrawl/cc-index/cdx/CC-MAIN-2016-44/segments/*/*/*.cdx.gz"
-    assert sample[6:] == ["--splitfile", "s3a://commoncrawl-index-temp/CC-MAIN-2016-44/splits.seq", cdx]
-    cluster = "s3a://commoncrawl/cc-index/collections/CC-MAIN-2016-44/indexes"
-    assert zipnum[8:] == ["--zipnum-dir", cluster, cdx]
-
-
-def test_run_index_hadoop_without_indexing_and_with_a_split_file(launch: Launch) -> None:
-    splits = "s3a://commoncrawl-index-temp/CC-MAIN-2016-40/splits.seq"
-    (zipnum,) = commands(
-        launch("run_index_hadoop.sh", "--dry-run", "2016-44", "", splits, env={"INDEX_ENV": ""})
-    )
-    assert zipnum[1] == str(ROOT / "jobs/zipnumclusterjob.py")
-    assert zipnum[6:8] == ["--splitfile", splits]
 
 
 def test_publish_index_for_a_monthly_crawl(launch: Launch) -> None:
