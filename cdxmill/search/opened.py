@@ -89,6 +89,11 @@ class OpenCluster:
         """The index of the cluster, and those of the overlays that may have such lines."""
         return [self.reader.index, *(one.index for one in self.overlays(low, high))]
 
+    def sources(self, low: bytes, high: bytes) -> list[tuple[SecondaryIndex, BlockReader]]:
+        """The index and the blocks of the cluster, and those of the overlays that may have such lines."""
+        overlays = [(one.index, self._reader(one)) for one in self.overlays(low, high)]
+        return [(self.reader.index, self.blocks), *overlays]
+
     def lines(self, low: bytes, high: bytes, few: bool = False) -> Lists:
         """The lines >= `low` and < `high`, sorted, in lists. Raises InputError, DamagedCluster. `few` is as in `find_lines`."""
         blocks = wanted_blocks(self.reader.index, low, high)
@@ -98,7 +103,7 @@ class OpenCluster:
             return own
         from cdxmill.stages.lines.merge_lines import merge_lines  # slow to import
 
-        return merge_lines(map(_in_order, (own, *self.lines_of(others, low, high))))
+        return merge_lines(map(in_order, (own, *self.lines_of(others, low, high))))
 
     def lines_of(self, overlays: Iterable[Overlay], low: bytes, high: bytes) -> list[Lists]:
         """The lines of each of `overlays`."""
@@ -109,11 +114,9 @@ class OpenCluster:
 
     def backwards(self, low: bytes, high: bytes) -> Lists:
         """The lists of `lines` in reverse order: the lines of each are sorted. Few are read that are not taken."""
-        readers = [(self.reader.index, self.blocks)]
-        readers += [(one.index, self._reader(one)) for one in self.overlays(low, high)]
         found = [
             find_backwards(list(wanted_blocks(index, low, high)), blocks, low, high, self.join)
-            for index, blocks in readers
+            for index, blocks in self.sources(low, high)
         ]
         if len(found) == 1:
             return found[0]
@@ -126,7 +129,8 @@ class OpenCluster:
         return self._of_overlays[overlay]
 
 
-def _in_order(lists: Lists) -> Lists:
+def in_order(lists: Lists) -> Lists:
+    """The lists as they are. Raises DamagedCluster if they are not sorted."""
     last = b""
     for lines in lists:
         if lines[0] < last or lines != sorted(lines):

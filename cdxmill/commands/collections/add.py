@@ -76,6 +76,8 @@ def add(
     cluster; InputError if the cluster is corrupt where it would change, StoppedError if it cannot be written.
     """
     paths, clusters = _named(path_list(asked.inputs), failures) if asked.cdx else ([], [])
+    if engine is not None:  # its machines have other current directories
+        clusters = [one._replace(place=Location(one.place.absolute())) for one in clusters]
     archives = [] if asked.cdx else given or find_archives(asked, failures)
     make_changeable(asked, failures)
     with open_change(os.fspath(asked.cluster), failures.note) as change, work_directory(change) as scratch:
@@ -133,7 +135,7 @@ def _named(named: list[str], failures: Failures) -> tuple[list[str], list[OtherC
     """The CDX files and the clusters that are named."""
     rest, clusters = [], []
     for name in named:
-        place = Location(locate(name).absolute())
+        place = locate(name)
         if place.properties.can_write and (place / MANIFEST).exists():
             clusters.append(OtherCluster(place, read_manifest(place / MANIFEST)))
         else:
