@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cdxmill.cli.command import standard_output
+from cdxmill.cli.command import open_engine, standard_output
+from cdxmill.errors import UsageError
 from cdxmill.options.collections import Adding, Compacting, Merging, Removing
 from cdxmill.options.option import check_no_pipe
 
@@ -25,6 +26,9 @@ def add(arguments: Adding, failures: Failures) -> str:
     which all commands read with the shards, and pywb by the configuration of cdxmill serve. --mode decides otherwise. With more than
     7 such overlays, CLUSTER is compacted.
 
+    With --cdx, blocks of another cluster between whose lines CLUSTER has none are copied as they are, and archives.tsv gets
+    its archives. With --engine spark, Apache Spark does this, one task for each shard that gets lines.
+
     Readers see all of the old lines or all of the new ones. If it is stopped, the cluster stays as it was.
 
     Examples:
@@ -34,7 +38,13 @@ def add(arguments: Adding, failures: Failures) -> str:
     from cdxmill.commands.collections.add import add as add_all
 
     check_no_pipe(arguments.inputs, "add cannot read from a pipe; save it to a file")
-    return _told(add_all(arguments, failures), arguments.cluster, failures)
+    if arguments.engine != "local" and not arguments.cdx:
+        raise UsageError(
+            "--engine spark adds clusters: run cdxmill build --engine spark, and add --cdx its cluster"
+        )
+    with open_engine(arguments) as spark:
+        summary = add_all(arguments, failures, engine=spark and spark.tasks)
+    return _told(summary, arguments.cluster, failures)
 
 
 def remove(arguments: Removing, failures: Failures) -> str:

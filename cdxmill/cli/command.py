@@ -23,6 +23,7 @@ from cdxmill.options.option import Declared, EngineOptions, check, declared
 
 if TYPE_CHECKING:
     from cdxmill.running.failures import Failures
+    from cdxmill.running.processes import RunTasks
     from cdxmill.spark.jobs import CountRunner, IndexRunner, Maker, RecompressRunner, ScanRunner, WaczOpener
 
 
@@ -219,7 +220,10 @@ def _order(field: Declared) -> tuple[bool, int]:
 
 
 class OnSpark(NamedTuple):
-    """What does the tasks of `index`, of `zipnum` and `build`, of `count`, `scan` and `recompress`, on Apache Spark, and opens WACZ files."""
+    """What does the tasks of `index`, of `zipnum` and `build`, of `count`, `scan` and `recompress`, on Apache Spark, and opens WACZ files.
+
+    `tasks` does those of `add`, which need no more than what they are given.
+    """
 
     run: IndexRunner
     make: Maker
@@ -227,6 +231,7 @@ class OnSpark(NamedTuple):
     scan: ScanRunner
     recompress: RecompressRunner
     open_all: WaczOpener
+    tasks: RunTasks
 
 
 @contextmanager
@@ -241,4 +246,4 @@ def open_engine(asked: EngineOptions) -> Iterator[OnSpark | None]:
     check_pyspark()
     with Engine(asked.master or "", asked.processes, quiet=asked.quiet) as engine:
         runners = IndexRunner(engine), Maker(engine), CountRunner(engine), ScanRunner(engine)
-        yield OnSpark(*runners, RecompressRunner(engine), WaczOpener(engine))
+        yield OnSpark(*runners, RecompressRunner(engine), WaczOpener(engine), engine.run_tasks)

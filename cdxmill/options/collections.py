@@ -5,7 +5,17 @@ from typing import Any
 
 from cdxmill.options.archives import LineOptions
 from cdxmill.options.clusters import ClusterOptions, ClusterOutput
-from cdxmill.options.option import AnyPath, Excludes, Needs, Options, Paths, Running, argument, option
+from cdxmill.options.option import (
+    AnyPath,
+    EngineOptions,
+    Excludes,
+    Needs,
+    Options,
+    Paths,
+    Running,
+    argument,
+    option,
+)
 from cdxmill.options.queries import MATCH_TYPES
 
 _LINES = ("queries", "keys", "archives", "from_ts", "to")
@@ -24,7 +34,7 @@ class ChangedCluster(Options):
     cluster: AnyPath = argument("CLUSTER", "ZipNum cluster: directory, s3 or hdfs URL.", kw_only=False)
 
 
-class Adding(LineOptions, ChangedCluster):
+class Adding(LineOptions, EngineOptions, ChangedCluster):
     """The arguments of `add`."""
 
     cdx: bool = option(

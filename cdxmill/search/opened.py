@@ -100,6 +100,11 @@ class OpenCluster:
         """Whether such lines may be in more than one index."""
         return bool(self.others or self.overlays(low, high))
 
+    def sources(self, low: bytes, high: bytes) -> list[tuple[SecondaryIndex, BlockReader]]:
+        """The index and the blocks of the cluster, and those of the overlays that may have such lines."""
+        overlays = [(one.index, self._reader(one)) for one in self.overlays(low, high)]
+        return [(self.reader.index, self.blocks), *overlays]
+
     def lines(self, low: bytes, high: bytes, few: bool = False) -> Lists:
         """The lines >= `low` and < `high`, sorted, in lists. Raises InputError, DamagedCluster. `few` is as in `find_lines`."""
         blocks = wanted_blocks(self.reader.index, low, high)
@@ -109,8 +114,8 @@ class OpenCluster:
             return own
         from cdxmill.stages.lines.merge_lines import merge_lines  # slow to import
 
-        found = list(map(_in_order, (own, *self.lines_of(overlays, low, high))))
-        found += [_named(one, _in_order(one.lines(low, high, few))) for one in self.others]
+        found = list(map(in_order, (own, *self.lines_of(overlays, low, high))))
+        found += [_named(one, in_order(one.lines(low, high, few))) for one in self.others]
         return merge_lines(found)
 
     def lines_of(self, overlays: Iterable[Overlay], low: bytes, high: bytes) -> list[Lists]:
@@ -122,11 +127,9 @@ class OpenCluster:
 
     def backwards(self, low: bytes, high: bytes) -> Lists:
         """The lists of `lines` in reverse order: the lines of each are sorted. Few are read that are not taken."""
-        readers = [(self.reader.index, self.blocks)]
-        readers += [(one.index, self._reader(one)) for one in self.overlays(low, high)]
         found = [
             find_backwards(list(wanted_blocks(index, low, high)), blocks, low, high, self.join)
-            for index, blocks in readers
+            for index, blocks in self.sources(low, high)
         ]
         found += [_named(one, one.backwards(low, high)) for one in self.others]
         if len(found) == 1:
@@ -146,7 +149,8 @@ def _named(cluster: OpenCluster, lists: Lists) -> Lists:
         yield from lists
 
 
-def _in_order(lists: Lists) -> Lists:
+def in_order(lists: Lists) -> Lists:
+    """The lists as they are. Raises DamagedCluster if they are not sorted."""
     last = b""
     for lines in lists:
         if lines[0] < last or lines != sorted(lines):

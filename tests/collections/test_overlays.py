@@ -144,6 +144,21 @@ def test_a_damaged_overlay_is_never_skipped(ending: str, is_gone: bool, cluster:
     assert cdxmill.verify(cluster).failures
 
 
+def test_an_export_skips_a_damaged_block(cluster: Path, run_cdxmill: RunCdxmill) -> None:
+    """One of a shard and one of an overlay are reported, as those of a cluster without overlays are."""
+    overlay = cluster / overlays(cluster)[1]
+    for path in (cluster / "cdx-00001.gz", overlay):
+        data = path.read_bytes()
+        path.write_bytes(data[:99] + bytes(4) + data[103:])
+    done = run_cdxmill("export", "-q", "--to", "cdxj", "-o", "all.cdxj", cluster)
+    assert done.returncode == 1
+    first, second = sorted(done.stderr.decode().splitlines())
+    for text, name in ((first, "cdx-00001.gz"), (second, overlay.name)):
+        assert f"{cluster}/{name}@0: " in text and "the lines of this block are missing" in text
+    missing = {*OLD[70:79], *NEW[6:]}
+    assert Path("all.cdxj").read_text().splitlines() == [one for one in ALL if one not in missing]
+
+
 def test_without_the_list_of_overlays_there_is_no_answer(cluster: Path) -> None:
     (cluster / "cluster.json").unlink()
     with pytest.raises(InputError, match=r"has overlays, and no cluster.json"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -37,6 +38,7 @@ def cluster(tmp_path: Path, run_cdxmill: RunCdxmill, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     Path("a.cdxj").write_text("".join(f"{line}\n" for line in LINES))
     Path("points").write_text("com,example)/070\ncom,example)/140\n")
+    Path("old.cdxj").write_text("".join(f"{line}\n" for line in LINES[::9]))
     Path("new.cdxj").write_text(
         "com,example)/005 2021 {}\ncom,example)/105 2021 {}\ncom,example)/150 2021 {}\n"
     )
@@ -59,7 +61,7 @@ def answers(cluster: Path) -> int:
     return len(list(lookup(cluster, "example.com/*")))
 
 
-@every_command
+@pytest.mark.parametrize("name", [*COMMANDS, "overlay", "cluster"])
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_corrupt_block_stops_a_change(
     name: str, first: int, cluster: Path, run_cdxmill: RunCdxmill
@@ -71,11 +73,17 @@ def test_a_corrupt_block_stops_a_change(
         for _, _, offset, length in rows[first:]:
             data[int(offset) + int(length) // 2] ^= 0xFF
         shard.write_bytes(data)
+    words = COMMANDS.get(name, COMMANDS["add"])
+    if name == "overlay":
+        words = (*words, "--mode", "overlay", "old.cdxj")
+    elif name == "cluster":
+        assert run_cdxmill("zipnum", "-q", "--numlines", "9", "-o", "N", "new.cdxj").returncode == 0
+        words = (*words[:-1], "N")
     before = content(cluster)
-    done = run_cdxmill(*COMMANDS[name])
+    done = run_cdxmill(*words)
     assert done.returncode == 1
     assert done.stderr.count(b"\n") == 1, done.stderr
-    assert b"C/cdx-0000" in done.stderr or b"C: cdx-0000" in done.stderr
+    assert re.search(rb"C: cdx-0000\d(-\d)?\.gz@\d+: the block is corrupt", done.stderr), done.stderr
     assert content(cluster) == before
 
 

@@ -1,27 +1,20 @@
-"""A cluster is changed while pywb serves it: each answer has all of the old lines or all of the new ones.
-
-CDXMILL_CHANGES sets the number of changes.
-"""
+"""A cluster is changed while pywb serves it, and the changes are killed: each answer has all of the old lines or all of the new ones."""
 
 from __future__ import annotations
 
 import json
-import os
 import threading
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
-from cdxmill.commands.collections import remove as removing
-from cdxmill.commands.collections.add import add
-from cdxmill.commands.collections.compact import compact
-from cdxmill.options.collections import Adding, Compacting, Removing
 from cdxmill.running.failures import Failures
 
 from .conftest import Wayback
+from .killed_changes import CHANGES, Changed, Killing
 
-CHANGES = int(os.environ.get("CDXMILL_CHANGES") or 9)
 HOST = "example.com"
 
 
@@ -52,20 +45,8 @@ def cluster(tmp_path: Path) -> Path:
     return tmp_path / "C"
 
 
-def change(cluster: Path, number: int) -> None:
-    """Add the lines, make full blocks, or remove the lines."""
-    if number % 3 == 0:
-        add(Adding(cluster, [cluster.parent / "new.cdxj"], cdx=True, keep_old=3600, processes=1), Failures())
-    elif number % 3 == 1:
-        compact(Compacting(cluster, keep_old=3600, processes=1), Failures())
-    else:
-        removing.remove(Removing(cluster, from_ts="2021", keep_old=3600, processes=1), Failures())
-
-
-def test_answers_are_old_or_new(cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`remove` deletes the old shards after an hour. Here, the test ends before it."""
-    monkeypatch.setattr(removing, "_wait", lambda *_: None)
-    monkeypatch.setattr(removing, "delete_kept", lambda *_: [])
+def test_answers_are_old_or_new(cluster: Path, tmp_path: Path) -> None:
+    """Old shards stay for an hour. The test ends before."""
     index = {"type": "zipnum", "path": str(cluster / "cluster.idx"), "loc": str(cluster / "cluster.loc")}
     collection = {"index": index, "archive_paths": str(tmp_path)}
     served = tmp_path / "pywb"
@@ -73,6 +54,7 @@ def test_answers_are_old_or_new(cluster: Path, tmp_path: Path, monkeypatch: pyte
     (served / "config.yaml").write_text(json.dumps({"collections": {"web": collection}}))
     wayback = Wayback(served)
     seen: list[str] = []
+    killing = Killing(Changed(cluster, tmp_path / "new.cdxj", {"from_ts": "2021"}))
     is_over = threading.Event()
 
     def ask() -> None:
@@ -86,12 +68,14 @@ def test_answers_are_old_or_new(cluster: Path, tmp_path: Path, monkeypatch: pyte
         asking.start()
         for number in range(CHANGES):
             least = len(seen) + 1
-            change(cluster, number)
+            killing.change(number)
             while len(seen) < least and asking.is_alive():
                 is_over.wait(0.01)
     finally:
         is_over.set()
         asking.join()
         wayback.stop()
+    print(f"pywb: {killing.killed} of {CHANGES} changes killed, answers {dict(Counter(seen))}")
     assert set(seen) == {"old", "new"}
     assert len(seen) >= CHANGES
+    assert killing.killed

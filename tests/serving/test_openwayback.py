@@ -7,8 +7,8 @@ from the byte ranges of the lines. The configurations are those of conf/openwayb
 from __future__ import annotations
 
 import gzip
-import json
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import groupby
@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import cdxmill
-
 from ..storage.range_server import RangeServer, serving
 from .conftest import Answer, enter_private_network
+from .killed_changes import CHANGES, Changed, Killing
 from .openwayback.configuration import PAGE_SIZE, READER, write_configurations
 from .openwayback.server import OpenWayback, class_path
 from .test_pywb import (
@@ -227,21 +226,23 @@ def test_a_plain_index_needs_no_loc_file(openwayback: OpenWayback, cdx11: Cluste
 
 
 def test_answers_during_changes_are_old_or_new(openwayback: OpenWayback, cdx11: Cluster, copy: Path) -> None:
-    states, new = [text(cdx11.lines())], with_locations(copy, str(copy)).parent / "new.cdx"
-    new.write_bytes(text([line.replace(b" ", b" 1999", 1) for line in cdx11.lines()[::9]]))
-    with ThreadPoolExecutor(1) as asking:
-        for number in range(9):
-            answers = asking.submit(lambda: [read(openwayback, copy, EVERYTHING) for _ in range(9)])
-            if number % 3 == 0:
-                cdxmill.add(copy, new, cdx=True, processes=1)
-            elif number % 3 == 1:
-                cdxmill.compact(copy, processes=1)
-            else:
-                cdxmill.remove(copy, to="1999", keep_old=4, processes=1)
-            names = [one["name"] for one in json.loads((copy / "cluster.json").read_bytes())["shards"]]
-            states.append(b"".join(gzip.decompress((copy / name).read_bytes()) for name in names))
-            assert {(one.status, one.body) for one in answers.result()} <= {(200, one) for one in states[-2:]}
-    assert (len({*states}), read(openwayback, copy, EVERYTHING).body) == (2, states[-1])
+    """The changes are killed at random moments, and made again."""
+    new = with_locations(copy, str(copy)).parent / "new.cdx"
+    more = [line.replace(b" ", b" 1999", 1) for line in cdx11.lines()[::9]]
+    new.write_bytes(text(more))
+    states = {text(cdx11.lines()): "old", text(sorted([*cdx11.lines(), *more])): "new"}
+    killing, seen = Killing(Changed(copy, new, {"to": "1999"})), Counter[str]()
+    with ThreadPoolExecutor(1) as changing:
+        for number in range(CHANGES):
+            changed = changing.submit(killing.change, number)
+            while not changed.done():
+                answer = read(openwayback, copy, EVERYTHING)
+                assert answer.status == 200
+                seen[states[answer.body]] += 1
+            changed.result()
+    print(f"OpenWayback: {killing.killed} of {CHANGES} changes killed, answers {dict(seen)}")
+    assert set(seen) == {"old", "new"}
+    assert killing.killed
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])

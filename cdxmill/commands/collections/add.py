@@ -1,11 +1,12 @@
-"""add: archives or CDX files -> their lines in a cluster that exists."""
+"""add: archives, CDX files or other clusters -> their lines in a cluster that exists."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from cdxmill.cluster.archive_index import has_archive_index
 from cdxmill.cluster.change import Change, changed_record, delete_kept, open_change
@@ -13,13 +14,15 @@ from cdxmill.cluster.exclude import read_excluded
 from cdxmill.cluster.write import read_manifest
 from cdxmill.commands.clusters.sorting import sort_files
 from cdxmill.commands.clusters.zipnum import ZipnumOptions
+from cdxmill.commands.collections.add_clusters import lines_of_cluster, why_not_added
 from cdxmill.commands.collections.add_lines import NewLines, add_lines
-from cdxmill.commands.collections.change_shards import make_changeable, work_directory
+from cdxmill.commands.collections.change_shards import Done, Others, make_changeable, work_directory
 from cdxmill.commands.collections.compact import compact
-from cdxmill.commands.collections.identity import Known, KnownArchive, find_known
+from cdxmill.commands.collections.identity import Known, KnownArchive, find_known, lines_in
+from cdxmill.commands.collections.other_clusters import OtherCluster
 from cdxmill.commands.collections.summary import LOG, MOST_OVERLAYS, ChangeSummary, logged, summary_of
 from cdxmill.commands.per_archive.index import index_options, index_to_directory
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.zipnum import (
     ARCHIVES,
     CDX_DIRECTORY,
@@ -36,22 +39,45 @@ from cdxmill.options.option import path_list
 from cdxmill.outputs.existing import Rule
 from cdxmill.outputs.names import identity, unique_names
 from cdxmill.outputs.record import OutputRecord, recorded, state_of
-from cdxmill.running.failures import Failures
+from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.processes import RunTasks
 from cdxmill.running.resume import WorkDirectory
 from cdxmill.search.lookup import open_searched
 from cdxmill.search.opened import OpenCluster
 from cdxmill.stages.lines.cdx_text import fields_of
+from cdxmill.stages.lines.drop_lines import LineRange
 from cdxmill.storage.location import Location, ask_all, locate
 from cdxmill.storage.own import own_directory
+from cdxmill.tasks.sorting import SortResult
 
 
-def add(asked: Adding, failures: Failures, given: Sequence[Input] | None = None) -> ChangeSummary:
+class _Inputs(NamedTuple):
+    """What is added: CDX files, some of them indexes of archives, and clusters. `places` are those of all archives.
+
+    `listed` are the places of archives that the cluster has.
+    """
+
+    paths: list[str]
+    clusters: list[OtherCluster]
+    places: dict[str, list[str]]
+    listed: Mapping[str, list[str]]
+
+
+def add(
+    asked: Adding,
+    failures: Failures,
+    given: Sequence[Input] | None = None,
+    engine: RunTasks | None = None,
+) -> ChangeSummary:
     """Add the lines of archives, or with `cdx` of CDX files, to a cluster. What it has already is not added again.
 
-    `given` are the archives if they were searched before. Raises UsageError for invalid arguments, if there are no inputs, or if lines have another format than those of the
+    `given` are the archives if they were searched before. An `engine` of other machines adds clusters. Raises UsageError for
+    invalid arguments, if there are no inputs, or if lines have another format than those of the
     cluster; InputError if the cluster is corrupt where it would change, StoppedError if it cannot be written.
     """
-    paths = _cdx_files(path_list(asked.inputs), failures) if asked.cdx else []
+    paths, clusters = _named(path_list(asked.inputs), failures) if asked.cdx else ([], [])
+    if engine is not None:  # its machines have other current directories
+        clusters = [one._replace(place=Location(one.place.absolute())) for one in clusters]
     archives = [] if asked.cdx else given or find_archives(asked, failures)
     make_changeable(asked, failures)
     with open_change(os.fspath(asked.cluster), failures.note) as change, work_directory(change) as scratch:
@@ -61,21 +87,35 @@ def add(asked: Adding, failures: Failures, given: Sequence[Input] | None = None)
         _note_changed(change, names, failures)
         paths += _index(change, names, asked, failures)
         indexed = {archive: name for archive, name in names.items() if _path(change, name) in paths}
-        places = {archive.filename: identity(archive.location) for archive in indexed}
-        listed = _listed(change)
-        found = _sorted(change, paths, places, listed, scratch, asked, failures)
+        places = {archive.filename: [identity(archive.location)] for archive in indexed}
+        places |= {name: found for one in clusters for name, found in _listed(one.place).items()}
+        inputs = _Inputs(paths, clusters, places, _listed(change.place))
+        new = _new_lines(change, inputs, scratch, asked, failures, engine)
         refused = [name for archive, name in indexed.items() if archive.filename not in places]
         ask_all(Location.remove, [change.place / CDX_DIRECTORY / name for name in refused])
-        done, overlay = add_lines(change, found, asked, scratch)
-        files = _files(listed, places)
-        if done.shards != list(change.manifest.files) or files:
-            own = (
-                [f"{CDX_DIRECTORY}/{name}" for name in (*names.values(), OUTPUTS, FAILURES)] if names else []
-            )
-            record = changed_record(change.place, change.number, failures.items[before:], [*own, *files])
-            log = logged(change, "add", done, {"inputs": len(paths), "excluded": found.excluded})
-            change.commit(done.shards, record, {**files, LOG: log})
-    return _compacted(summary_of(change, done, found.excluded)._replace(overlay=overlay), asked, failures)
+        done, overlay = add_lines(change, new, asked, scratch, engine)
+        excluded = new.excluded + done.counts.excluded
+        _commit(change, inputs, done, list(names.values()), excluded, failures.items[before:])
+    return _compacted(summary_of(change, done, excluded)._replace(overlay=overlay), asked, failures)
+
+
+def _commit(
+    change: Change,
+    inputs: _Inputs,
+    done: Done,
+    names: Sequence[str],
+    excluded: int,
+    reported: Sequence[Failure],
+) -> None:
+    """Switch to the new lines, and list their archives, if there are any. `names` are those of the indexes of archives."""
+    files = _files(inputs.listed, inputs.places)
+    if done.shards == list(change.manifest.files) and not files:
+        return
+    own = [f"{CDX_DIRECTORY}/{name}" for name in (*names, OUTPUTS, FAILURES)] if names else []
+    record = changed_record(change.place, change.number, reported, [*own, *files])
+    given = len(inputs.paths) + len(inputs.clusters)
+    log = logged(change, "add", done, {"inputs": given, "excluded": excluded})
+    change.commit(done.shards, record, {**files, LOG: log})
 
 
 def _compacted(summary: ChangeSummary, asked: Adding, failures: Failures) -> ChangeSummary:
@@ -91,17 +131,16 @@ def _compacted(summary: ChangeSummary, asked: Adding, failures: Failures) -> Cha
     return summary._replace(manifest=compact(following, failures).manifest)
 
 
-def _cdx_files(named: list[str], failures: Failures) -> list[str]:
-    """The CDX files that are named. A cluster stands for its shards and overlays."""
-    found: list[str] = []
-    rest = []
+def _named(named: list[str], failures: Failures) -> tuple[list[str], list[OtherCluster]]:
+    """The CDX files and the clusters that are named."""
+    rest, clusters = [], []
     for name in named:
         place = locate(name)
         if place.properties.can_write and (place / MANIFEST).exists():
-            found += [str(place / shard.name) for shard in read_manifest(place / MANIFEST).files]
+            clusters.append(OtherCluster(place, read_manifest(place / MANIFEST)))
         else:
             rest.append(name)
-    return found + (find_cdx_files(rest, failures) if rest or not found else [])
+    return find_cdx_files(rest, failures) if rest or not clusters else [], clusters
 
 
 def _index(change: Change, names: Mapping[Input, str], asked: Adding, failures: Failures) -> list[str]:
@@ -139,24 +178,66 @@ def _path(change: Change, name: str) -> str:
     return str(change.place / CDX_DIRECTORY / name)
 
 
-def _sorted(
+def _new_lines(
     change: Change,
-    paths: Sequence[str],
-    places: dict[str, str],
-    listed: Mapping[str, list[str]],
+    inputs: _Inputs,
     scratch: Path,
     asked: Adding,
     failures: Failures,
+    engine: RunTasks | None,
 ) -> NewLines:
-    """The lines of the files that are to be added."""
+    """The lines that are to be added: clusters whose blocks can be copied, or sorted runs of all files."""
     excluded = read_excluded(change.place)
-    sources = [one for one in take_inventory(paths, formats=True).sources if not _is_empty_list(one)]
+    why = why_not_added(change, inputs.paths, inputs.clusters, asked, engine)
+    if why and engine is not None:
+        raise UsageError(f"{why}, so --engine spark cannot add it; add it without --engine")
+    if not why:
+        return NewLines(others=Others(_new_clusters(change, inputs, excluded, asked, failures), excluded))
+    shards = [str(one.place / shard.name) for one in inputs.clusters for shard in one.manifest.files]
+    found = take_inventory([*inputs.paths, *shards], formats=True).sources
+    sources = [one for one in found if not _is_empty_list(one)]
     with open_searched(change.place) as cluster:
-        _check_format(change, cluster, sources)
-        known = {one.path: find_known(one, cluster, excluded) for one in sources}
-    chosen = [one for one in sources if _is_new(known[one.path], places, listed, asked.again, failures)]
+        check_formats([*_formats(change.place, cluster), *sources])
+        known = {one.path: find_known(lines_in(one, excluded), cluster) for one in sources}
+    chosen = [one for one in sources if _is_new(known[one.path], inputs, asked.again, failures)]
     if not chosen:
-        return NewLines([], True)
+        return NewLines()
+    done = _sorted(change, chosen, excluded, scratch, asked, failures)
+    are_new = not excluded and all(map(_is_unknown, known.values()))
+    return NewLines(done.runs, are_new, done.excluded)
+
+
+def _new_clusters(
+    change: Change,
+    inputs: _Inputs,
+    excluded: Sequence[LineRange],
+    asked: Adding,
+    failures: Failures,
+) -> list[OtherCluster]:
+    """The clusters that are to be added. The archives of the others are not listed."""
+    new = []
+    with open_searched(change.place) as cluster:
+        own = _formats(change.place, cluster)
+        for one in inputs.clusters:
+            with open_searched(one.place) as other:
+                check_formats([*own, *_formats(one.place, other)])
+                known = find_known(lines_of_cluster(other, one.manifest.blocks, excluded), cluster)
+            if _is_new(known, inputs, asked.again, failures):
+                new.append(one)
+            else:
+                for name in _listed(one.place):
+                    inputs.places.pop(name, None)
+    return new
+
+
+def _sorted(
+    change: Change,
+    chosen: list[CdxSource],
+    excluded: Sequence[LineRange],
+    scratch: Path,
+    asked: Adding,
+    failures: Failures,
+) -> SortResult:
     points = tuple(change.points)
     options = ZipnumOptions(
         points=points,
@@ -165,10 +246,7 @@ def _sorted(
         quiet=asked.quiet,
         excluded=tuple(excluded),
     )
-    work = WorkDirectory(scratch, "add")
-    done = sort_files(Inventory(chosen), work, options, failures)
-    are_new = not excluded and all(map(_is_unknown, known.values()))
-    return NewLines(done.runs, are_new, done.excluded)
+    return sort_files(Inventory(chosen), WorkDirectory(scratch, "add"), options, failures)
 
 
 def _is_unknown(known: Sequence[KnownArchive]) -> bool:
@@ -181,27 +259,21 @@ def _is_empty_list(source: CdxSource) -> bool:
     return source.is_empty and not source.path.endswith(".gz")
 
 
-def _check_format(change: Change, cluster: OpenCluster, sources: Iterable[CdxSource]) -> None:
-    """Raise UsageError if the lines have another format than those of the cluster."""
+def _formats(place: Location, cluster: OpenCluster) -> list[CdxSource]:
+    """The cluster as a CDX file with the format of its first line. Nothing if it is empty."""
     block = next(cluster.reader.index.blocks(b""), None)
     if block is None:
-        return
+        return []
     line = cluster.blocks.text_of(block, b"").between(b"", block.key + b"!")[0][0]
-    own = CdxSource(change.place, 0, 0, fields_of(line))
-    check_formats([own, *sources])
+    return [CdxSource(place, 0, 0, fields_of(line))]
 
 
-def _is_new(
-    found: Sequence[KnownArchive],
-    places: dict[str, str],
-    listed: Mapping[str, list[str]],
-    again: bool,
-    failures: Failures,
-) -> bool:
+def _is_new(found: Sequence[KnownArchive], inputs: _Inputs, again: bool, failures: Failures) -> bool:
     """Whether the archives of a file are not in the cluster under another name, and no other ones have their names.
 
     The others are reported, and their `places` deleted: else archives.tsv would say that they are in the cluster.
     """
+    places, listed = inputs.places, inputs.listed
     copies = [one for one in found if one.known is Known.OTHER_NAME]
     if copies and not again and len(copies) == len(found):
         reason = f"has the records of {copies[0].other}, which is in the cluster, so it was not added"
@@ -209,10 +281,10 @@ def _is_new(
         for one in found:
             places.pop(one.name, None)
         return False
-    other = next((one.name for one in found if _is_other(one.name, one.known, places, listed)), None)
+    other = next((one.name for one in found if _is_other(one.name, one.known, inputs)), None)
     if other is not None:
         reason = f"the cluster has another archive of this name, {listed[other][0]}, so it was not added"
-        failures.add(places.pop(other), None, reason, "use --dir-root to give it another name")
+        failures.add(places.pop(other)[0], None, reason, "use --dir-root to give it another name")
         return False
     for one in found if not again else ():
         if one.known is Known.SOME_OTHER_NAME:
@@ -222,22 +294,23 @@ def _is_new(
     return True
 
 
-def _is_other(name: str, known: Known, places: Mapping[str, str], listed: Mapping[str, list[str]]) -> bool:
+def _is_other(name: str, known: Known, inputs: _Inputs) -> bool:
     """Whether the cluster has another archive of this name: it has none of its lines, and its place is another one."""
-    is_elsewhere = name in places and bool(listed.get(name)) and places[name] not in listed[name]
-    return is_elsewhere and known is Known.NOTHING
+    old, new = inputs.listed.get(name), inputs.places.get(name)
+    return bool(old and new) and set(old or ()).isdisjoint(new or ()) and known is Known.NOTHING
 
 
-def _listed(change: Change) -> dict[str, list[str]]:
-    """The places in archives.tsv."""
-    if not has_archive_index(change.place):
+def _listed(place: Location) -> dict[str, list[str]]:
+    """The places in the archives.tsv of a cluster."""
+    if not has_archive_index(place):
         return {}
-    return dict(parse_path_index((change.place / ARCHIVES).read_bytes()))
+    return dict(parse_path_index((place / ARCHIVES).read_bytes()))
 
 
-def _files(listed: Mapping[str, list[str]], places: Mapping[str, str]) -> dict[str, bytes]:
+def _files(listed: Mapping[str, list[str]], places: Mapping[str, list[str]]) -> dict[str, bytes]:
     """archives.tsv with the new archives, if there are any."""
-    new = [(name, place) for name, place in places.items() if place not in listed.get(name, [])]
+    given = [(name, place) for name, found in places.items() for place in found]
+    new = [(name, place) for name, place in given if place not in listed.get(name, [])]
     if not new:
         return {}
     old = [(name, place) for name, found in listed.items() for place in found]

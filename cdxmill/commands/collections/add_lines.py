@@ -12,6 +12,7 @@ from cdxmill.cluster.overlays import BLOCK_LINES
 from cdxmill.commands.collections.change_shards import (
     ChangeWanted,
     Done,
+    Others,
     blocks_of,
     change_shards,
     overlay_compressor,
@@ -19,6 +20,7 @@ from cdxmill.commands.collections.change_shards import (
 )
 from cdxmill.formats.clusters.zipnum import BEYOND, key_of, overlay_name, part_of
 from cdxmill.options.collections import OVERLAY, Adding
+from cdxmill.running.processes import RunTasks
 from cdxmill.search.lookup import open_searched
 from cdxmill.search.opened import OpenCluster
 from cdxmill.stages.lines.line_lists import cut_blocks
@@ -34,11 +36,15 @@ LARGE = 50_000_000
 
 
 class NewLines(NamedTuple):
-    """Lines to add, as sorted runs. Unless they `are_new`, some may be in the cluster. `excluded` lines were skipped."""
+    """Lines to add, as sorted runs, or as `others`, whose blocks can be copied.
 
-    runs: Sequence[Run]
-    are_new: bool
+    Unless they `are_new`, some may be in the cluster. `excluded` lines were skipped.
+    """
+
+    runs: Sequence[Run] = ()
+    are_new: bool = True
     excluded: int = 0
+    others: Others = Others()
 
 
 class Added(NamedTuple):
@@ -48,7 +54,9 @@ class Added(NamedTuple):
     overlay: str = ""
 
 
-def add_lines(change: Change, new: NewLines, asked: Adding, scratch: Path) -> Added:
+def add_lines(
+    change: Change, new: NewLines, asked: Adding, scratch: Path, engine: RunTasks | None = None
+) -> Added:
     """Write the shards that get new lines, or an overlay. Raises InputError, StoppedError."""
     files = Scratch(scratch)
     why = _why_overlay(change, new.runs, asked.mode, files)
@@ -58,7 +66,9 @@ def add_lines(change: Change, new: NewLines, asked: Adding, scratch: Path) -> Ad
     if why and runs:
         return Added(_write_overlay(change, _lines(runs, files)), why)
     rule = ChangeRule(change.manifest.numlines)
-    wanted = ChangeWanted(runs=runs, rule=rule, processes=asked.processes, quiet=asked.quiet)
+    wanted = ChangeWanted(
+        runs=runs, others=new.others, rule=rule, processes=asked.processes, quiet=asked.quiet, run=engine
+    )
     done = change_shards(change, wanted, scratch)
     present = sum(run.lines for run in new.runs) - sum(run.lines for run in runs)
     return Added(done._replace(counts=done.counts + Changes(present=present)))

@@ -1,25 +1,28 @@
-"""Lines to add and to remove -> the shards of a cluster that change, in processes of this machine."""
+"""Lines to add and to remove, or other clusters -> the shards of a cluster that change, in processes of this machine or on Spark."""
 
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.cluster.change import Change, is_changeable
 from cdxmill.cluster.overlays import BLOCK_LINES, filter_content
+from cdxmill.cluster.own_run import remove_runs, start_run
 from cdxmill.cluster.reader import damage_as_input_error
 from cdxmill.cluster.write import check_installed
+from cdxmill.commands.collections.other_clusters import Bounds, OtherCluster, OtherClusters, lines_of
 from cdxmill.commands.collections.removal import Removal, ShardRemoval
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, StoppedError
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import (
-    BEYOND,
     OVERLAY,
     BlockRef,
     files_of_shard,
@@ -31,13 +34,14 @@ from cdxmill.formats.clusters.zipnum import (
 )
 from cdxmill.options.collections import Adding, Removing
 from cdxmill.running.failures import Failures
-from cdxmill.running.processes import counted, run_tasks
+from cdxmill.running.lock import check_held
+from cdxmill.running.processes import RunTasks, counted, run_tasks
 from cdxmill.running.progress import Progress
+from cdxmill.stages.lines.drop_lines import LineRange
 from cdxmill.stages.lines.line_lists import split_lines, text_of
 from cdxmill.stages.lines.merge_lines import merge_lines, merge_slices
 from cdxmill.stages.lines.sort_lines import Run, Slice, cut_runs, has_lines
-from cdxmill.stages.zipnum.block_pieces import BlockPieces, ReadShard, Tables
-from cdxmill.stages.zipnum.block_text import BlockText
+from cdxmill.stages.zipnum.block_pieces import ReadShard
 from cdxmill.stages.zipnum.change_shard import (
     ChangedShard,
     ChangeRule,
@@ -51,30 +55,46 @@ from cdxmill.storage.location import Location, ask_all, locate, pieces
 from cdxmill.storage.scratch import Scratch, temporary_directory
 
 
+class Others(NamedTuple):
+    """Other clusters, all of whose lines are added, but those in ranges that are `excluded`."""
+
+    clusters: Sequence[OtherCluster] = ()
+    excluded: Sequence[LineRange] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChangeWanted:
-    """What is to change: the runs of lines to add, what to remove, and how blocks are cut."""
+    """What is to change: lines to add, as runs or `others`, what to remove, and how blocks are cut.
+
+    `run` is an engine whose tasks are on other machines: they know no scratch space, so it can only add other clusters.
+    """
 
     runs: Sequence[Run] = ()
+    others: Others = Others()  # noqa: RUF009 - it is immutable
     removal: Removal | None = None
     rule: ChangeRule
     processes: int = 0
     quiet: bool = True
+    run: RunTasks | None = None
 
 
 class ChangeTask(NamedTuple):
-    """A shard to change. The lines that are removed go to a file on scratch space."""
+    """A shard to change; the new one is written to `target`. The lines that are removed go to a file on scratch space."""
 
     number: int
     entry: ShardEntry
     name: str
     directory: Location
-    added: list[Slice]
-    removal: ShardRemoval | None
+    target: Location
     rule: ChangeRule
     compressor: Compressor
+    version: str
     scratch: Path
     writes: bool
+    added: list[Slice] = []  # noqa: RUF012 - it is not changed
+    removal: ShardRemoval | None = None
+    bounds: Bounds = (b"", None)
+    others: Others = Others()
 
 
 class Done(NamedTuple):
@@ -138,25 +158,57 @@ def change_shards(change: Change, wanted: ChangeWanted, scratch: Path, writes: b
 
     Raises InputError if a block that is needed is corrupt, StoppedError if a shard cannot be written.
     """
-    tasks = _tasks(change, wanted, scratch, writes)
-    entries = list(change.manifest.files)
-    gone: dict[int, Path] = {}
-    total = Changes()
+    with _target(change, wanted) as target:
+        tasks = _tasks(change, wanted, _TaskMaker(change, wanted.rule, target, scratch, writes))
+        results = _run(tasks, wanted)
+        if target != change.place:
+            check_held()
+            new = [one.changed.entry.name for one in results if one.changed.entry is not None]
+            ask_all(partial(_move_in, target, change.place), new)
+    return _done(change, results, scratch)
+
+
+@contextmanager
+def _target(change: Change, wanted: ChangeWanted) -> Iterator[Location]:
+    """Where shards are written. Tasks on other machines may wake up after their run: each run has a directory for them."""
+    if wanted.run is None:
+        yield change.place
+        return
+    remove_runs(change.place)
+    target = start_run(change.place, secrets.token_hex(8))
+    try:
+        yield target
+    finally:
+        target.remove_tree()
+
+
+def _move_in(target: Location, place: Location, shard: str) -> None:
+    for name in files_of_shard(shard):
+        (target / name).move(place / name)
+
+
+def _run(tasks: list[ChangeTask], wanted: ChangeWanted) -> list[_Result]:
     size = sum(task.entry.bytes for task in tasks)
+    results = []
     with Progress("changing shards", len(tasks), size, wanted.quiet) as progress:
-        for _, found in run_tasks(_change_shard, tasks, wanted.processes, progress.tick):
+        for _, found in (wanted.run or run_tasks)(_change_shard, tasks, wanted.processes, progress.tick):
             progress.advance()
-            total += found.changed.counts
-            if found.changed.entry is not None:
-                entries[found.number] = found.changed.entry
-            if found.gone:
-                gone[found.number] = scratch / found.gone
-    shards = len(change.manifest.shards)
+            results.append(found)
+    return sorted(results, key=lambda one: one.number)
+
+
+def _done(change: Change, results: Sequence[_Result], scratch: Path) -> Done:
+    entries, shards = list(change.manifest.files), len(change.manifest.shards)
+    for one in results:
+        if one.changed.entry is not None:
+            entries[one.number] = one.changed.entry
+    gone = [one for one in results if one.gone]
+    total = sum((one.changed.counts for one in results), Changes())
     done = Done(
         entries[:shards] + _with_lines(change, entries[shards:]),
         total,
-        [gone[number] for number in sorted(gone)],
-        sum(number >= shards for number in gone),
+        [scratch / one.gone for one in gone],
+        sum(one.number >= shards for one in gone),
     )
     if done.of_overlays:  # a line may be in a shard and in overlays
         removed = sum(map(len, done.gone_lines()))
@@ -171,23 +223,47 @@ def _with_lines(change: Change, overlays: list[ShardEntry]) -> list[ShardEntry]:
     return [one for one in overlays if one.lines]
 
 
-def _tasks(change: Change, wanted: ChangeWanted, scratch: Path, writes: bool) -> list[ChangeTask]:
+class _TaskMaker(NamedTuple):
+    """What all tasks of a change have in common."""
+
+    change: Change
+    rule: ChangeRule
+    target: Location
+    scratch: Path
+    writes: bool
+
+    def task(self, number: int, entry: ShardEntry, name: str, compressor: Compressor) -> ChangeTask:
+        """A task in which nothing changes."""
+        return ChangeTask(
+            number,
+            entry,
+            name,
+            self.change.place,
+            self.target,
+            self.rule,
+            compressor,
+            compressor.version(),
+            self.scratch,
+            self.writes,
+        )
+
+
+def _tasks(change: Change, wanted: ChangeWanted, maker: _TaskMaker) -> list[ChangeTask]:
     """The shards and overlays that change. The largest first."""
-    tasks = [*_shard_tasks(change, wanted, scratch, writes), *_overlay_tasks(change, wanted, scratch, writes)]
+    tasks = [*_shard_tasks(change, wanted, maker), *_overlay_tasks(change, wanted, maker)]
     return sorted(tasks, key=lambda task: task.entry.bytes, reverse=True)
 
 
-def _overlay_tasks(change: Change, wanted: ChangeWanted, scratch: Path, writes: bool) -> Iterator[ChangeTask]:
+def _overlay_tasks(change: Change, wanted: ChangeWanted, maker: _TaskMaker) -> Iterator[ChangeTask]:
     """The overlays that lines may be removed from."""
     removal = None if wanted.removal is None else wanted.removal.part(b"", None)
+    if removal is None:
+        return
     for number, entry in enumerate(change.manifest.overlays, len(change.manifest.shards)):
-        if removal is not None:
-            found = OVERLAY.fullmatch(entry.name)
-            name = overlay_name(int(found[1]) if found else 0, change.number)
-            rule, compressor = ChangeRule(BLOCK_LINES), overlay_compressor(change)
-            yield ChangeTask(
-                number, entry, name, change.place, [], removal, rule, compressor, scratch, writes
-            )
+        found = OVERLAY.fullmatch(entry.name)
+        name = overlay_name(int(found[1]) if found else 0, change.number)
+        task = maker.task(number, entry, name, overlay_compressor(change))
+        yield task._replace(rule=ChangeRule(BLOCK_LINES), removal=removal)
 
 
 def overlay_compressor(change: Change) -> Compressor:
@@ -195,37 +271,21 @@ def overlay_compressor(change: Change) -> Compressor:
     return compressor_of(change)._replace(section_lines=0)
 
 
-def _shard_tasks(change: Change, wanted: ChangeWanted, scratch: Path, writes: bool) -> list[ChangeTask]:
+def _shard_tasks(change: Change, wanted: ChangeWanted, maker: _TaskMaker) -> Iterator[ChangeTask]:
     """The shards that lines are added to or removed from, and with `recut` those that were changed."""
-    points = change.points
-    files, compressor = Scratch(scratch), compressor_of(change)
-    added = [
-        [one for one in slices if has_lines(files.reader, one)]
-        for slices in cut_runs(wanted.runs, points, files.reader)
-    ]
-    tasks = []
-    for number, entry in enumerate(change.manifest.shards):
-        low = points[number - 1] if number else b""
-        high = points[number] if number < len(points) else None
-        removal = None if wanted.removal is None else wanted.removal.part(low, high)
-        name = shard_name(number, change.number)
-        is_uneven = wanted.rule.recut and entry.name != shard_name(number)
-        if added[number] or (removal and entry.lines) or is_uneven:
-            tasks.append(
-                ChangeTask(
-                    number,
-                    entry,
-                    name,
-                    change.place,
-                    added[number],
-                    removal,
-                    wanted.rule,
-                    compressor,
-                    scratch,
-                    writes,
-                )
-            )
-    return tasks
+    points, files, compressor = change.points, Scratch(maker.scratch), compressor_of(change)
+    with ExitStack() as opened:
+        others = OtherClusters(wanted.others.clusters, opened)
+        for number, slices in enumerate(cut_runs(wanted.runs, points, files.reader)):
+            entry = change.manifest.shards[number]
+            bounds = (points[number - 1] if number else b"", points[number] if number < len(points) else None)
+            added = [one for one in slices if has_lines(files.reader, one)]
+            removal = None if wanted.removal is None else wanted.removal.part(*bounds)
+            is_uneven = wanted.rule.recut and entry.name != shard_name(number)
+            is_changed = added or (removal and entry.lines) or is_uneven
+            if is_changed or others.have_lines(bounds, wanted.others.excluded):
+                task = maker.task(number, entry, shard_name(number, change.number), compressor)
+                yield task._replace(added=added, removal=removal, bounds=bounds, others=wanted.others)
 
 
 class _Unchanged(Exception):
@@ -233,15 +293,24 @@ class _Unchanged(Exception):
 
 
 def _change_shard(task: ChangeTask) -> _Result:
+    if task.compressor.version() != task.version:
+        reason = f"a node has {task.compressor.version()}, this machine {task.version}"
+        raise StoppedError(f"{reason}: install the same version")
     scratch, place = Scratch(task.scratch), task.directory
-    with (place / task.entry.name).open_ranges() as read_at, _Gone(scratch, task.number) as gone:
-        read: ReadShard = lambda _, offset, size: tallied(offset, size)  # noqa: E731
-        tallied = counted(read_at)
-        blocks = blocks_of(place, task.entry.name)
+    with ExitStack() as files:
+        read_own = counted(files.enter_context((place / task.entry.name).open_ranges()))
+        gone = files.enter_context(_Gone(scratch, task.number))
+        others = OtherClusters(task.others.clusters, files)
+
+        def read(shard: bytes, offset: int, size: int) -> bytes:
+            return others.read(shard, offset, size) if b"/" in shard else read_own(offset, size)
+
         removing = None if task.removal is None else Dropping(task.removal.drop(scratch), gone.add)
+        blocks = blocks_of(place, task.entry.name)
         old = ShardBlocks(blocks, lambda block: lines_of(block, read), removing)
         added = LinesToAdd(merge_slices(task.added, scratch.reader) if task.added else ())
-        change = ShardChange([old, added], task.rule)
+        new = others.sources(task.bounds, task.others.excluded)
+        change = ShardChange([old, added, *new], task.rule)
         with damage_as_input_error(str(place)):
             changed = _written(task, change, read) if task.writes else _looked_at(change)
             if changed.entry is not None and changed.entry.lines and OVERLAY.fullmatch(changed.entry.name):
@@ -256,11 +325,6 @@ def blocks_of(place: Location, shard: str) -> list[BlockRef]:
         return list(map(parse_index_line, part.read_bytes().split(b"\n")[:-1]))
     except ValueError as error:
         raise InputError(str(part), str(error), "check the cluster with cdxmill verify") from None
-
-
-def lines_of(block: BlockRef, read: ReadShard) -> list[bytes]:
-    """The lines of a block. Raises DamagedCluster if it is corrupt."""
-    return BlockText(BlockPieces(block, read, Tables(), at_once=True)).between(b"", BEYOND)[0]
 
 
 def write_filter(place: Location, overlay: ShardEntry) -> None:
@@ -280,8 +344,8 @@ def _written(task: ChangeTask, change: ShardChange, read: ReadShard) -> ChangedS
     changed = ChangedShard(None, Changes())
     try:
         with (
-            (task.directory / task.name).write_atomic() as shard,
-            (task.directory / part_of(task.name)).write_atomic() as part,
+            (task.target / task.name).write_atomic() as shard,
+            (task.target / part_of(task.name)).write_atomic() as part,
         ):
             changed = write_changed(
                 change, task.entry, task.name, ShardIO(read, shard, part), task.compressor

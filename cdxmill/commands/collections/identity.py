@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import Enum
 from typing import NamedTuple
@@ -50,39 +50,43 @@ class KnownArchive(NamedTuple):
     other: str = ""
 
 
-def find_known(
-    source: CdxSource, cluster: OpenCluster, excluded: Sequence[LineRange] = ()
-) -> list[KnownArchive]:
-    """What a cluster has of the archives whose lines are in a CDX file. Lines in `excluded` say nothing."""
+class LinesToKnow(NamedTuple):
+    """The lines of a CDX file or cluster, in lists: `some` from all parts of it, and `everything`."""
+
+    some: Iterable[list[bytes]]
+    everything: Callable[[], Iterator[list[bytes]]]
+
+
+def lines_in(source: CdxSource, excluded: Sequence[LineRange] = ()) -> LinesToKnow:
+    """The lines of a CDX file. Those in `excluded` say nothing."""
+
+    def everything() -> Iterator[list[bytes]]:
+        for lines in split_lines(read_pieces(source.location), _READ):
+            found = list(filter(is_capture_line, lines))
+            yield outside(found, excluded) if excluded else found
+
+    return LinesToKnow(everything(), everything)
+
+
+def find_known(new: LinesToKnow, cluster: OpenCluster) -> list[KnownArchive]:
+    """What a cluster has of the archives whose lines are in a CDX file or another cluster."""
     lines = defaultdict[bytes, list[bytes]](list)
     with suppress(InputError):  # reported when the file is sorted
-        for line in _some_lines(source, excluded):
+        for line in _some_lines(new.some):
             with suppress(ValueError):
                 lines[place_in(line)[0].filename].append(line)
     names = list(lines)[:: max(1, len(lines) // _NAMES)]
-    return [_known(name, lines[name], source, cluster, excluded) for name in names]
+    return [_known(name, lines[name], new, cluster) for name in names]
 
 
-def _all_lines(source: CdxSource, excluded: Sequence[LineRange]) -> Iterator[list[bytes]]:
-    for lines in split_lines(read_pieces(source.location), _READ):
-        found = list(filter(is_capture_line, lines))
-        yield outside(found, excluded) if excluded else found
-
-
-def _some_lines(source: CdxSource, excluded: Sequence[LineRange]) -> Iterator[bytes]:
+def _some_lines(lists: Iterable[list[bytes]]) -> Iterator[bytes]:
     wanted = _FIRST
-    for lines in _all_lines(source, excluded):
+    for lines in lists:
         yield from lines[:: max(1, len(lines) // wanted)]
         wanted = _LATER
 
 
-def _known(
-    name: bytes,
-    lines: list[bytes],
-    source: CdxSource,
-    cluster: OpenCluster,
-    excluded: Sequence[LineRange],
-) -> KnownArchive:
+def _known(name: bytes, lines: list[bytes], new: LinesToKnow, cluster: OpenCluster) -> KnownArchive:
     own = os.fsdecode(name)
     some = sorted(lines)[:: -(-len(lines) // _LOOKED_UP)]
     names = [_names_of(line, cluster) for line in some]
@@ -90,18 +94,16 @@ def _known(
         return KnownArchive(own, Known.ALL if all(own in found for found in names) else Known.SOME)
     others = set.intersection(*names)
     for other in sorted(others):
-        if _is_copy(name, other, source, cluster, excluded):
+        if _is_copy(name, other, new, cluster):
             return KnownArchive(own, Known.OTHER_NAME, other)
     if others:
         return KnownArchive(own, Known.SOME_OTHER_NAME, min(others))
     return KnownArchive(own, Known.NOTHING)
 
 
-def _is_copy(
-    name: bytes, other: str, source: CdxSource, cluster: OpenCluster, excluded: Sequence[LineRange]
-) -> bool:
+def _is_copy(name: bytes, other: str, new: LinesToKnow, cluster: OpenCluster) -> bool:
     """Whether the cluster has all records of an archive under another name."""
-    for lines in _all_lines(source, excluded):
+    for lines in new.everything():
         for line in lines:
             with suppress(ValueError):
                 if place_in(line)[0].filename == name and other not in _names_of(line, cluster):

@@ -15,10 +15,13 @@ from cdxmill.checks.claims import ClusterFiles, read_claims
 from cdxmill.cluster.archive_index import has_archive_index
 from cdxmill.cluster.exclude import read_excluded
 from cdxmill.cluster.find import local_directory
+from cdxmill.cluster.reader import manifest_beside
 from cdxmill.cluster.split_files import SPLITS, stored_splits
 from cdxmill.commands.clusters.zipnum import Beside, ClusterSummary, build_cluster, zipnum_options
-from cdxmill.commands.collections.merge_shards import can_copy, make_merged
+from cdxmill.commands.collections.merge_shards import make_merged
+from cdxmill.commands.collections.other_clusters import OtherCluster, why_not_copied
 from cdxmill.errors import UsageError
+from cdxmill.formats.clusters.manifest import used_compressor
 from cdxmill.formats.clusters.zipnum import ARCHIVES, format_path_index, parse_path_index
 from cdxmill.options.collections import Merging
 from cdxmill.options.option import required_paths
@@ -42,10 +45,12 @@ def merge(asked: Merging, failures: Failures) -> ClusterSummary:
         options = zipnum_options(asked, points=tuple(points))
     reported = len(failures.items)
     shards = [str(cluster.shard(name)) for cluster in clusters for name in _shards(cluster, failures)]
-    places = [cluster.directory for cluster in clusters]
+    found = [(cluster.directory, manifest_beside(cluster.directory)) for cluster in clusters]
+    others = [OtherCluster(one, manifest) for one, manifest in found if manifest is not None]
     is_sound = len(failures.items) == reported and not read_excluded(locate(place))
-    if is_sound and can_copy(places, options):
-        options = replace(options, make=partial(make_merged, places), method="merge")
+    used = used_compressor(options.compressor)
+    if is_sound and others == found and not why_not_copied(others, used, options.block_lines, asked):
+        options = replace(options, make=partial(make_merged, others), method="merge")
     archives = format_path_index(_archives(clusters))[0]
     beside = Beside([ARCHIVES], archives) if archives else Beside()
     return build_cluster(shards, place, options, failures, beside)

@@ -21,7 +21,7 @@ LOG = "changes.jsonl"
 _SLACK, _FEW = 1.25, 16
 MOST_OVERLAYS = 7
 """With more overlays, pywb needs more than 4 times as long for a question."""
-_MOST_ADDED = 0.25
+MOST_ADDED = 0.25
 """With more lines in overlays than this part of those in shards, prefix queries read much from them."""
 
 
@@ -83,7 +83,7 @@ def advice(summary: ChangeSummary, cluster: object) -> str:
     """What to do next if there are many overlays, or more than 5 blocks where 4 would do. "" if nothing."""
     manifest = summary.manifest
     overlays, added = len(manifest.overlays), sum(one.lines for one in manifest.overlays)
-    if overlays > MOST_OVERLAYS or added > manifest.lines * _MOST_ADDED:
+    if overlays > MOST_OVERLAYS or added > manifest.lines * MOST_ADDED:
         lines = f"{count(overlays, 'overlay')} with {count(added, 'line')}"
         return f"note: {lines}, and {manifest.lines:,} in shards; run cdxmill compact {cluster}"
     least = sum(-(-shard.lines // manifest.numlines) for shard in manifest.shards)

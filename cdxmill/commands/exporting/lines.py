@@ -12,10 +12,11 @@ from cdxmill.messages import count
 from cdxmill.options.queries import CaptureFilters, Query
 from cdxmill.running.failures import Failures
 from cdxmill.search.lookup import is_one_cluster, open_searched
-from cdxmill.search.opened import OpenCluster
+from cdxmill.search.opened import OpenCluster, in_order
 from cdxmill.search.query import PreparedQuery, check_fields, stored_near
+from cdxmill.stages.lines.merge_lines import merge_lines
 from cdxmill.stages.zipnum.block_text import BlockText
-from cdxmill.stages.zipnum.find_lines import joined, wanted_blocks
+from cdxmill.stages.zipnum.find_lines import BlockReader, joined, wanted_blocks
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 
 ALL = "*"
@@ -59,34 +60,45 @@ class ExportedLines:
             reader = opened.reader
             if self._prepared.unknown:
                 check_fields(self._prepared.unknown, stored_near(opened, low, high), reader.cluster)
-            if reader.overlays:  # lines are merged: a corrupt block ends the export
-                yield from self._prepared.answer(opened, self._keys)
-                return
-            if self._is_whole and isinstance(reader, ClusterReader):
+            if self._is_whole and isinstance(reader, ClusterReader) and not reader.overlays:
                 self._expected = reader.total_lines()
             yield from self._prepared.choose(self._sound_lists(opened, low, high), reader.cluster)
 
     def _sound_lists(self, opened: OpenCluster, low: bytes, high: bytes) -> Iterator[list[bytes]]:
-        """The lines of all blocks that can be read."""
-        blocks = wanted_blocks(opened.reader.index, low, high)
+        """The lines of all blocks that can be read, of the shards and of overlays."""
+        found = [
+            self._sound(opened, wanted_blocks(index, low, high), reader, (low, high))
+            for index, reader in opened.sources(low, high)
+        ]
+        return merge_lines(map(in_order, found)) if len(found) > 1 else found[0]
+
+    def _sound(
+        self,
+        opened: OpenCluster,
+        blocks: Iterator[BlockRef],
+        reader: BlockReader,
+        bounds: tuple[bytes, bytes],
+    ) -> Iterator[list[bytes]]:
         for run in joined(blocks) if opened.join else ([block] for block in blocks):
-            texts = self._texts(opened, run, low)
+            texts = self._texts(opened, reader, run, bounds[0])
             for block, text in zip(run, texts, strict=False):
                 try:
-                    lines, _ = text.between(low, high)
+                    lines, _ = text.between(*bounds)
                 except (DamagedCluster, CorruptError) as error:
                     self._report(block, error)
                     continue
                 if lines:
                     yield lines
 
-    def _texts(self, opened: OpenCluster, run: list[BlockRef], low: bytes) -> Iterator[BlockText]:
+    def _texts(
+        self, opened: OpenCluster, reader: BlockReader, run: list[BlockRef], low: bytes
+    ) -> Iterator[BlockText]:
         """The texts of neighboring blocks; none if their bytes cannot be read."""
         try:
             if opened.join:
-                yield from opened.blocks.read_all(run, low)
+                yield from reader.read_all(run, low)
             else:
-                yield opened.blocks.text_of(run[0], low)
+                yield reader.text_of(run[0], low)
         except OutageError:
             raise
         except (DamagedCluster, InputError) as error:

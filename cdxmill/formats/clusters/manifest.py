@@ -88,10 +88,14 @@ def make_manifest(
     shards: Iterable[ShardEntry], points: Sequence[bytes], compressor: Compressor, block_lines: int
 ) -> Manifest:
     """The manifest of a cluster that was written with `compressor`, `block_lines` lines in a block."""
-    used = UsedCompressor(
+    return Manifest(tuple(shards), block_lines, used_compressor(compressor), splits_digest(points))
+
+
+def used_compressor(compressor: Compressor) -> UsedCompressor:
+    """A compressor with its version."""
+    return UsedCompressor(
         compressor.library, compressor.version(), compressor.level, compressor.section_lines
     )
-    return Manifest(tuple(shards), block_lines, used, splits_digest(points))
 
 
 def splits_digest(points: Sequence[bytes]) -> str:

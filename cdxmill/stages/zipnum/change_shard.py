@@ -35,13 +35,14 @@ class ChangeRule(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What was done to a shard, in lines and blocks. `present` counts lines to add that it had already."""
+    """What was done to a shard, in lines and blocks. Of lines to add, `present` were there already, `excluded` were skipped."""
 
     added: int = 0
     present: int = 0
     removed: int = 0
     copied: int = 0
     written: int = 0
+    excluded: int = 0
 
     def __add__(self, other: object) -> Changes:
         """The sum."""
@@ -64,7 +65,9 @@ class ShardChange:
     @property
     def counts(self) -> Changes:
         """What was done until now."""
-        return self._counts + Changes(removed=sum(one.removed for one in self._sources))
+        removed = sum(one.removed for one in self._sources if not one.is_new)
+        excluded = sum(one.removed for one in self._sources if one.is_new)
+        return self._counts + Changes(removed=removed, excluded=excluded)
 
     def __iter__(self) -> Iterator[BlockRef | list[bytes]]:
         """The blocks of the changed shard, in order."""
