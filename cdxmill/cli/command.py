@@ -23,6 +23,7 @@ from cdxmill.options.option import Declared, EngineOptions, check, declared
 
 if TYPE_CHECKING:
     from cdxmill.running.failures import Failures
+    from cdxmill.spark.exporting import TableRunner
     from cdxmill.spark.jobs import CountRunner, IndexRunner, Maker, RecompressRunner, ScanRunner, WaczOpener
 
 
@@ -219,13 +220,14 @@ def _order(field: Declared) -> tuple[bool, int]:
 
 
 class OnSpark(NamedTuple):
-    """What does the tasks of `index`, of `zipnum` and `build`, of `count`, `scan` and `recompress`, on Apache Spark, and opens WACZ files."""
+    """What does the tasks of `index`, of `zipnum` and `build`, of `count`, `scan`, `recompress` and `export`, on Apache Spark, and opens WACZ files."""
 
     run: IndexRunner
     make: Maker
     counts: CountRunner
     scan: ScanRunner
     recompress: RecompressRunner
+    table: TableRunner
     open_all: WaczOpener
 
 
@@ -236,9 +238,10 @@ def open_engine(asked: EngineOptions) -> Iterator[OnSpark | None]:
         yield None
         return
     from cdxmill.spark.engine import Engine, check_pyspark
+    from cdxmill.spark.exporting import TableRunner
     from cdxmill.spark.jobs import CountRunner, IndexRunner, Maker, RecompressRunner, ScanRunner, WaczOpener
 
     check_pyspark()
     with Engine(asked.master or "", asked.processes, quiet=asked.quiet) as engine:
         runners = IndexRunner(engine), Maker(engine), CountRunner(engine), ScanRunner(engine)
-        yield OnSpark(*runners, RecompressRunner(engine), WaczOpener(engine))
+        yield OnSpark(*runners, RecompressRunner(engine), TableRunner(engine), WaczOpener(engine))
