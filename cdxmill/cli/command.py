@@ -24,6 +24,7 @@ from cdxmill.options.option import Declared, EngineOptions, check, declared
 if TYPE_CHECKING:
     from cdxmill.running.failures import Failures
     from cdxmill.running.processes import RunTasks
+    from cdxmill.spark.exporting import TableRunner
     from cdxmill.spark.jobs import CountRunner, IndexRunner, Maker, RecompressRunner, ScanRunner, WaczOpener
 
 
@@ -220,7 +221,7 @@ def _order(field: Declared) -> tuple[bool, int]:
 
 
 class OnSpark(NamedTuple):
-    """What does the tasks of `index`, of `zipnum` and `build`, of `count`, `scan` and `recompress`, on Apache Spark, and opens WACZ files.
+    """What does the tasks of `index`, of `zipnum` and `build`, of `count`, `scan`, `recompress` and `export`, on Apache Spark, and opens WACZ files.
 
     `tasks` does those of `add`, which need no more than what they are given.
     """
@@ -230,6 +231,7 @@ class OnSpark(NamedTuple):
     counts: CountRunner
     scan: ScanRunner
     recompress: RecompressRunner
+    table: TableRunner
     open_all: WaczOpener
     tasks: RunTasks
 
@@ -241,9 +243,12 @@ def open_engine(asked: EngineOptions) -> Iterator[OnSpark | None]:
         yield None
         return
     from cdxmill.spark.engine import Engine, check_pyspark
+    from cdxmill.spark.exporting import TableRunner
     from cdxmill.spark.jobs import CountRunner, IndexRunner, Maker, RecompressRunner, ScanRunner, WaczOpener
 
     check_pyspark()
     with Engine(asked.master or "", asked.processes, quiet=asked.quiet) as engine:
         runners = IndexRunner(engine), Maker(engine), CountRunner(engine), ScanRunner(engine)
-        yield OnSpark(*runners, RecompressRunner(engine), WaczOpener(engine), engine.run_tasks)
+        yield OnSpark(
+            *runners, RecompressRunner(engine), TableRunner(engine), WaczOpener(engine), engine.run_tasks
+        )

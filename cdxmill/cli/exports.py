@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from cdxmill.cli.command import standard_output
+from cdxmill.cli.command import open_engine, standard_output
 from cdxmill.options.exports import Exporting
 
 if TYPE_CHECKING:
@@ -38,4 +38,5 @@ def export(arguments: Exporting, failures: Failures) -> str:
         with standard_output():
             export_all(arguments, failures)
         return ""
-    return f"{output}: {export_all(arguments, failures)}"
+    with open_engine(arguments) as spark:
+        return f"{output}: {export_all(arguments, failures, spark and spark.table)}"

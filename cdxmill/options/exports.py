@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
-from cdxmill.options.option import REPLACE, AnyPath, Needs, Quiet, argument, option
+from cdxmill.options.option import REPLACE, AnyPath, EngineOptions, Needs, argument, option
 from cdxmill.options.queries import CaptureFilters
 
 FORMATS = ("parquet", "csv", "cdxj", "wacz")
 
 
-class Exporting(Quiet, CaptureFilters):
+class Exporting(EngineOptions, CaptureFilters):
     """The arguments of `export`."""
 
     cluster: AnyPath = argument(
@@ -26,8 +26,8 @@ class Exporting(Quiet, CaptureFilters):
     format: str = option("--to FORMAT", "parquet, csv, cdxj or wacz.", choices=FORMATS)
     output: AnyPath = option(
         "--output -o OUTPUT",
-        "parquet: a directory. csv, cdxj: a file, s3 or hdfs URL, compressed if it ends in .gz; - writes to stdout."
-        " wacz: a file, s3 or hdfs URL that ends in .wacz.",
+        "parquet: a directory, s3 or hdfs URL. csv, cdxj: a file, s3 or hdfs URL, compressed if it ends in .gz; - writes"
+        " to stdout. wacz: a file, s3 or hdfs URL that ends in .wacz.",
     )
     fields: str | Iterable[str] | None = option(
         "--fl --fields NAMES",
@@ -75,9 +75,17 @@ class Exporting(Quiet, CaptureFilters):
     )
     processes: int = option(
         "--processes -p N",
-        "wacz: number of processes that copy. 0: one per core.",
-        Needs("format=wacz"),
+        "wacz, parquet: number of processes that copy, or that write files. 0: one per core.",
+        Needs("format=wacz", "format=parquet"),
         default=4,
         min=0,
+    )
+    engine: str = option(
+        "--engine",
+        "parquet: local: processes of this machine. spark: Apache Spark, with a task for each file.",
+        Needs("format=parquet"),
+        default="local",
+        choices=("local", "spark"),
+        init=False,
     )
     replace: bool = REPLACE

@@ -48,11 +48,11 @@ def files(directory: Path) -> list[str]:
 
 def test_the_columns_are_those_of_common_crawl(cluster: Path) -> None:
     assert export("c", "--to", "parquet", "-o", "t") == 0
-    schema = pyarrow.parquet.read_schema("t/part-00000.zstd.parquet")
+    schema = pyarrow.parquet.read_schema("t/part-00000.c000.zstd.parquet")
     found = [f"{field.name} {field.type}" for field in schema]
     assert ", ".join(found[:30]) == COMMON_CRAWL
     assert found[30:] == ["cdx_line binary", "crawl string", "subset string"]
-    about = pyarrow.parquet.read_metadata("t/part-00000.zstd.parquet").metadata
+    about = pyarrow.parquet.read_metadata("t/part-00000.c000.zstd.parquet").metadata
     assert about[b"public_suffix_list"].startswith(b"publicsuffixlist ")
 
 
@@ -70,14 +70,15 @@ def test_every_line_is_a_row_for_duckdb_pandas_polars_and_pyarrow(cluster: Path,
 
 
 def test_row_groups_are_pruned_by_key(cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cdxmill.commands.exporting.parquet.BATCH", 500)
+    monkeypatch.setattr("cdxmill.commands.exporting.table_part.BATCH", 500)
     assert export("c", "--to", "parquet", "-o", "t", "--file-lines", "1000") == 0
     assert [name for name in files(Path("t")) if name != "_cdxmill/export.json"] == [
-        f"part-{number:05d}.zstd.parquet" for number in range(3)
+        f"part-{number:05d}.c000.zstd.parquet" for number in range(4)
     ]
     ends = []
     for path in sorted(Path("t").glob("*.parquet")):
         found = pyarrow.parquet.read_metadata(path)
+        assert found.num_rows <= 1000
         for group in range(found.num_row_groups):
             column = found.row_group(group).column(0)
             assert (column.path_in_schema, column.compression) == ("url_surtkey", "ZSTD")
@@ -177,8 +178,8 @@ def test_partitions_are_directories(cluster: Path, tmp_path: Path) -> None:
     assert export("d", "--to", "parquet", "-o", "t", "--partition") == 0
     none = "__HIVE_DEFAULT_PARTITION__"
     assert [name for name in files(Path("t")) if name != "_cdxmill/export.json"] == [
-        f"crawl=A/subset={subset}/part-00000.zstd.parquet" for subset in ("robotstxt", "warc")
-    ] + [f"crawl={none}/subset={none}/part-00000.zstd.parquet"]
+        f"crawl=A/subset={subset}/part-00000.c000.zstd.parquet" for subset in ("robotstxt", "warc")
+    ] + [f"crawl={none}/subset={none}/part-00000.c000.zstd.parquet"]
 
 
 def test_no_line_is_dropped_and_what_is_missing_is_counted(
@@ -273,7 +274,7 @@ def test_an_existing_directory_is_replaced_only_if_an_export_wrote_it(
 def test_what_a_killed_run_left_is_deleted(cluster: Path) -> None:
     left = Path(temporary_name("t"))
     left.mkdir()
-    (left / "part-00000.zstd.parquet").write_bytes(b"PAR1")
+    (left / "part-00000.c000.zstd.parquet").write_bytes(b"PAR1")
     assert export("c", "--to", "parquet", "-o", "t") == 0
     assert not left.exists()
 

@@ -67,6 +67,22 @@ def require() -> None:
         raise UsageError(f"{error.name} is not installed; {install_extra('parquet')}") from None
 
 
+def suffix_list() -> str:
+    """The package of the public suffix list, with its version."""
+    return _version("publicsuffixlist")
+
+
+def libraries() -> list[str]:
+    """The libraries that the bytes of a table depend on, with their versions."""
+    return [_version("pyarrow"), suffix_list()]
+
+
+def _version(name: str) -> str:
+    from importlib.metadata import version  # slow to import
+
+    return f"{name} {version(name)}"
+
+
 class _Hosts:
     """The parts of hosts, by the public suffix list of the package publicsuffixlist."""
 
@@ -101,8 +117,6 @@ class ArrowTable:
         self.schema = self._schema()
 
     def _schema(self) -> Any:
-        from importlib.metadata import version
-
         arrow = self._arrow
         text = arrow.string()
         host = arrow.dictionary(arrow.int32(), text) if self._encoded else text
@@ -115,8 +129,8 @@ class ArrowTable:
             "warc_record_length": arrow.int64(),
             "cdx_line": arrow.binary(),
         }
-        source = f"publicsuffixlist {version('publicsuffixlist')}"
-        return arrow.schema([(name, kinds.get(name, text)) for name in COLUMNS], {SUFFIX_LIST: source})
+        columns = [(name, kinds.get(name, text)) for name in COLUMNS]
+        return arrow.schema(columns, {SUFFIX_LIST: suffix_list()})
 
     def batches(self, batches: Iterable[list[bytes]]) -> Iterator[Any]:
         """The record batch of each list of lines."""

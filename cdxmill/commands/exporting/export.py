@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from cdxmill.commands.exporting.lines import ExportedLines
 from cdxmill.commands.exporting.text import check_csv_fields, export_text
@@ -13,6 +14,10 @@ from cdxmill.options.exports import Exporting
 from cdxmill.options.option import text_list
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
+from cdxmill.storage.location import locate
+
+if TYPE_CHECKING:
+    from cdxmill.commands.exporting.parquet import RunParts
 
 
 class ExportSummary(NamedTuple):
@@ -31,29 +36,38 @@ class ExportSummary(NamedTuple):
         return f"{count(self.captures, 'capture')}{pages}{about}"
 
 
-def export(asked: Exporting, failures: Failures) -> ExportSummary:
-    """Write the captures of a query to `output`. Raises UsageError, InputError, StoppedError."""
+def export(asked: Exporting, failures: Failures, run: RunParts | None = None) -> ExportSummary:
+    """Write the captures of a query to `output`. `run` is another engine, for a table. Raises UsageError, InputError, StoppedError."""
     if asked.format == "wacz":
         from cdxmill.commands.exporting.wacz import export_wacz  # slow to import
 
         captures, pages = export_wacz(asked, failures)
         return ExportSummary(captures, {}, pages)
-    output, missing = os.fspath(asked.output), dict[str, int]()
     if asked.format == "csv":
         check_csv_fields(asked)
+    asked, query = replace(asked, filter=text_list(asked.filter)), _one_query(asked)
     if asked.format == "parquet":
-        from cdxmill.commands.exporting.arrow import require
-
-        require()
-    lines = ExportedLines(os.fspath(asked.cluster), _one_query(asked), asked, failures)
+        return _export_parquet(asked, query, failures, run)
+    lines = ExportedLines(os.fspath(asked.cluster), query, asked, failures)
     with Progress("exporting", 0, quiet=asked.progress is None and asked.quiet) as progress:
         failures.show_on(progress)
-        if asked.format == "parquet":
-            from cdxmill.commands.exporting.parquet import export_parquet  # slow to import
+        export_text(lines, asked, os.fspath(asked.output), progress, failures)
+    return ExportSummary(lines.count, {})
 
-            missing = export_parquet(lines, asked, output, progress)
-        else:
-            export_text(lines, asked, output, progress, failures)
+
+def _export_parquet(
+    asked: Exporting, query: str | None, failures: Failures, run: RunParts | None
+) -> ExportSummary:
+    from cdxmill.commands.exporting.arrow import libraries, require
+
+    require()
+    # slow to import
+    from cdxmill.commands.exporting.parquet import export_parquet, run_here
+    from cdxmill.commands.exporting.table_part import TableWork
+
+    lines = ExportedLines(os.fspath(asked.cluster), query, asked, failures)
+    work = TableWork(asked, query, locate(os.fspath(asked.output)), libraries())
+    missing = export_parquet(lines, work, run or run_here)
     return ExportSummary(lines.count, missing)
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from cdxmill.cluster.find import index_of_crawl, is_pattern
 from cdxmill.cluster.reader import ClusterReader, damage_as_input_error
 from cdxmill.errors import CorruptError, InputError, OutageError, StoppedError
 from cdxmill.formats.clusters.zipnum import BlockRef
+from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.messages import count
 from cdxmill.options.queries import CaptureFilters, Query
 from cdxmill.running.failures import Failures
-from cdxmill.search.lookup import is_one_cluster, open_searched
+from cdxmill.search.lookup import is_named_crawl, is_one_cluster, open_searched
 from cdxmill.search.opened import OpenCluster, in_order
 from cdxmill.search.query import PreparedQuery, check_fields, stored_near
 from cdxmill.stages.lines.merge_lines import merge_lines
@@ -23,46 +25,72 @@ ALL = "*"
 
 
 class ExportedLines:
-    """The lines of a query in a cluster, a CDX file, a crawl by name, or several of them. `count` is the number so far."""
+    """The lines of a query in a cluster, a CDX file, a crawl by name, or several of them. `count` is the number so far.
 
-    def __init__(self, cluster: str, query: str | None, asked: CaptureFilters, failures: Failures) -> None:
+    With `part`, they are only those in this range of keys.
+    """
+
+    def __init__(
+        self,
+        cluster: str,
+        query: str | None,
+        asked: CaptureFilters,
+        failures: Failures,
+        part: KeyRange | None = None,
+    ) -> None:
         self.cluster, self.failures, self.count = cluster, failures, 0
         self.url = ALL if query is None else query
         names = CaptureFilters.__dataclass_fields__
         self.query = Query(**{name: getattr(asked, name) for name in names})
         self._prepared = PreparedQuery(self.query, self._skip)
-        self._keys = self._prepared.keys(self.url)
-        self._expected: int | None = None
-        self._is_whole = self.url == ALL and not (asked.from_ts or asked.to or asked.filter)
-        self._skipped = False
+        self._is_part, self.keys = part is not None, part or self._prepared.keys(self.url)
+        self.is_whole = self.url == ALL and not (part or asked.from_ts or asked.to or asked.filter)
+        self.expected: int | None = None
+        """The number of lines, if all lines of a cluster are asked for that has it in its cluster.json."""
+        self.has_skipped = False
+        self._place = index_of_crawl(cluster) if _is_crawl(cluster) else cluster
+
+    @property
+    def is_one(self) -> bool:
+        """Whether they are in one cluster or CDX file."""
+        return self._place != self.cluster or is_one_cluster(self.cluster)
+
+    @contextmanager
+    def opened(self) -> Iterator[OpenCluster]:
+        """The one cluster or CDX file. Raises UsageError if it does not have a field that is asked for."""
+        with open_searched(self._place, None, self.keys) as opened, damage_as_input_error(self.cluster):
+            if self._prepared.unknown and not self._is_part:
+                low, high, _ = self._prepared.narrowed(self.keys)
+                check_fields(self._prepared.unknown, stored_near(opened, low, high), self.cluster)
+            if self.is_whole and isinstance(opened.reader, ClusterReader) and not opened.reader.overlays:
+                self.expected = opened.reader.total_lines()
+            yield opened
+
+    def narrowed(self) -> KeyRange:
+        """The keys to read."""
+        return self._prepared.narrowed(self.keys)
 
     def lists(self) -> Iterator[list[bytes]]:
         """The lines, in lists. Raises UsageError, InputError, and StoppedError if a machine is at fault."""
-        with _outage_as_stop():
-            for lines in self._one() if is_one_cluster(self.cluster) else self._several():
+        with outage_as_stop():
+            for lines in self._one() if self.is_one else self._several():
                 self.count += len(lines)
                 yield lines
 
     def check(self) -> None:
         """Raise CorruptError unless these are all lines of the cluster, if all were asked for."""
-        expected = self._expected
-        if expected is not None and not self._skipped and expected != self.count:
-            reason = f"has {count(self.count, 'line')}, but its cluster.json has {expected}"
+        if self.expected is not None and not self.has_skipped and self.expected != self.count:
+            reason = f"has {count(self.count, 'line')}, but its cluster.json has {self.expected}"
             raise CorruptError(self.cluster, reason, DamagedCluster.hint)
 
     def _skip(self, error: InputError) -> None:
-        self._skipped = True
+        self.has_skipped = True
         self.failures.add(error.path, None, error.reason, "the line is skipped")
 
     def _one(self) -> Iterator[list[bytes]]:
-        with open_searched(self.cluster, None, self._keys) as opened, damage_as_input_error(self.cluster):
-            low, high, _ = self._prepared.narrowed(self._keys)
-            reader = opened.reader
-            if self._prepared.unknown:
-                check_fields(self._prepared.unknown, stored_near(opened, low, high), reader.cluster)
-            if self._is_whole and isinstance(reader, ClusterReader) and not reader.overlays:
-                self._expected = reader.total_lines()
-            yield from self._prepared.choose(self._sound_lists(opened, low, high), reader.cluster)
+        with self.opened() as opened:
+            low, high, _ = self.narrowed()
+            yield from self._prepared.choose(self._sound_lists(opened, low, high), self.cluster)
 
     def _sound_lists(self, opened: OpenCluster, low: bytes, high: bytes) -> Iterator[list[bytes]]:
         """The lines of all blocks that can be read, of the shards and of overlays."""
@@ -107,7 +135,7 @@ class ExportedLines:
 
     def _report(self, block: BlockRef, error: DamagedCluster | InputError) -> None:
         """Report a block whose lines are missing."""
-        self._skipped = True
+        self.has_skipped = True
         reason = error.reason if isinstance(error, InputError) else str(error)
         where = f"{self.cluster}/{block.shard.decode(errors='replace')}"
         self.failures.add(
@@ -123,8 +151,13 @@ class ExportedLines:
             yield from answer.lists
 
 
+def _is_crawl(text: str) -> bool:
+    """Whether it is the name of one crawl."""
+    return not is_pattern(text) and is_named_crawl(text)
+
+
 @contextmanager
-def _outage_as_stop() -> Iterator[None]:
+def outage_as_stop() -> Iterator[None]:
     """A machine at fault stops an export: what cannot be read now may be whole."""
     try:
         yield

@@ -1,216 +1,85 @@
-"""A table as a directory of Parquet files, as Common Crawl publishes its columnar index."""
+"""A table as a directory of Parquet files. Each range of keys is a task, which one of several processes or machines does."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
-from pathlib import Path
-from typing import Any
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Protocol
 
-from cdxmill.commands.exporting.arrow import (
-    BATCH,
-    BATCH_BYTES,
-    COLUMNS,
-    SUFFIX_LIST,
-    ArrowTable,
-)
-from cdxmill.commands.exporting.lines import ExportedLines, in_batches
+from cdxmill.commands.exporting.arrow import SUFFIX_LIST, suffix_list
+from cdxmill.commands.exporting.lines import ExportedLines
+from cdxmill.commands.exporting.ranges import key_ranges
 from cdxmill.commands.exporting.staging import staged_directory
-from cdxmill.errors import StoppedError, UsageError
-from cdxmill.options.exports import Exporting
-from cdxmill.running.progress import Progress
-from cdxmill.storage.local import stopping
-
-LEVEL = 3
-"""zstd -9 takes 2 % fewer bytes and three times the time."""
-_PARTITIONS = ("crawl", "subset")
-_MOST_PARTITIONS = 100
-_NONE = "__HIVE_DEFAULT_PARTITION__"
-"""The name of a partition of rows without a value, in Hive and all that read its directories."""
-_DISTINCT = (
-    "url_surtkey",
-    "url",
-    "url_path",
-    "content_digest",
-    "warc_filename",
-    "url_query",
-    "fetch_redirect",
-    "cdx_line",
+from cdxmill.commands.exporting.table_part import (
+    TablePart,
+    TableTask,
+    TableWork,
+    write_empty,
+    write_part,
 )
-"""Columns whose values are too many for a dictionary: it saves nothing there."""
-_SORTED = dict.fromkeys(("url_surtkey", "url", "url_path"), "DELTA_BYTE_ARRAY")
-"""Columns whose values start as those before them: 5 % fewer bytes."""
+from cdxmill.running.failures import Failure
+from cdxmill.running.processes import run_tasks
+from cdxmill.running.progress import Progress
 
 
-class _Files:
-    """Writes the batches of one partition to files of at most `most` rows, one row group for each batch."""
+class RunParts(Protocol):
+    """An engine: writes the parts of a table as `write_part` does, here or on other machines."""
 
-    def __init__(self, directory: Path, columns: list[str], schema: Any, most: int) -> None:
-        self._directory, self._columns, self._most = directory, columns, most
-        self._schema = schema
-        self._writer: Any = None
-        self._file: Any = None
-        self._rows, self._files = 0, 0
-
-    def write(self, batch: Any) -> None:
-        if self._writer is not None and self._rows + batch.num_rows > self._most:
-            self.close()
-        if self._writer is None:
-            self.open()
-        self._writer.write_batch(batch.select(self._columns))
-        self._rows += batch.num_rows
-
-    def open(self) -> None:
-        import pyarrow.parquet
-
-        path = self._directory / f"part-{self._files:05d}.zstd.parquet"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._files, self._rows = self._files + 1, 0
-        # Arrow opens no path that is not UTF-8.
-        self._file = path.open("wb")
-        self._writer = pyarrow.parquet.ParquetWriter(
-            self._file,
-            self._schema,
-            compression="zstd",
-            compression_level=LEVEL,
-            use_dictionary=[name for name in self._columns if name not in _DISTINCT],
-            column_encoding=_SORTED,
-            store_schema=False,  # it would show dictionaries for the columns of hosts
-        )
-
-    def close(self) -> None:
-        if self._writer is not None:
-            self._writer.add_key_value_metadata(self._schema.metadata)
-            self._writer.close()
-            self._file.close()
-            self._writer = None
+    def __call__(
+        self, work: TableWork, tasks: Sequence[TableTask], processes: int, tick: Callable[[], None], /
+    ) -> Iterator[tuple[int, TablePart]]:
+        """Write the parts."""
 
 
-class _Partitions:
-    """Writes batches to a directory, or to one directory for each crawl and subset."""
-
-    def __init__(self, directory: Path, table: ArrowTable, asked: Exporting) -> None:
-        self._directory, self._asked = directory, asked
-        self._columns = [name for name in COLUMNS if not (asked.partition and name in _PARTITIONS)]
-        self._schema = _subset(table.schema, self._columns)
-        self._files: dict[tuple[str | None, ...], _Files] = {}
-        self.rows = 0
-
-    def write(self, batch: Any) -> None:
-        self.rows += batch.num_rows
-        if not self._asked.partition:
-            self._part(()).write(batch)
-            return
-        import pyarrow.compute as compute
-
-        names = [batch.column(name).dictionary_encode(null_encoding="encode") for name in _PARTITIONS]
-        crawls, subsets = (found.dictionary.to_pylist() for found in names)
-        for one, crawl in enumerate(crawls):
-            for other, subset in enumerate(subsets):
-                chosen = compute.and_(
-                    compute.equal(names[0].indices, one), compute.equal(names[1].indices, other)
-                )
-                rows = batch.filter(chosen)
-                if rows.num_rows:
-                    self._part((crawl, subset)).write(rows)
-
-    def _part(self, values: tuple[str | None, ...]) -> _Files:
-        found = self._files.get(values)
-        if found is None:
-            if len(self._files) == _MOST_PARTITIONS:
-                raise UsageError(
-                    f"--partition: more than {_MOST_PARTITIONS} crawls and subsets; export without it"
-                )
-            names = [f"{name}={_partition(value)}" for name, value in zip(_PARTITIONS, values, strict=False)]
-            directory = self._directory.joinpath(*names)
-            found = self._files[values] = _Files(
-                directory, self._columns, self._schema, self._asked.file_lines
-            )
-        return found
-
-    def close(self) -> None:
-        """Close all files. There is one, also if there are no rows."""
-        if not self._files:
-            self._part(() if not self._asked.partition else (None, None)).open()
-        for files in self._files.values():
-            files.close()
+def run_here(
+    work: TableWork, tasks: Sequence[TableTask], processes: int, tick: Callable[[], None]
+) -> Iterator[tuple[int, TablePart]]:
+    """Write the parts in processes of this machine."""
+    return run_tasks(partial(write_part, work), tasks, processes, tick)
 
 
-def _subset(schema: Any, columns: list[str]) -> Any:
-    import pyarrow
+def export_parquet(lines: ExportedLines, work: TableWork, run: RunParts) -> dict[str, int]:
+    """Write the table, and check that it has all lines. Returns the number of values that it cannot have, by column.
 
-    return pyarrow.schema([schema.field(name) for name in columns], schema.metadata)
-
-
-def _partition(value: str | None) -> str:
-    """The value in the name of a directory, escaped as Hive does."""
-    from urllib.parse import quote
-
-    return (
-        _NONE
-        if value is None
-        else quote(value, safe=" ").replace(".", "%2E" if value in (".", "..") else ".")
-    )
-
-
-def export_parquet(lines: ExportedLines, asked: Exporting, output: str, progress: Progress) -> dict[str, int]:
-    """Write the table, and check that it has all lines. Returns the number of values that it cannot have, by column."""
-    table = ArrowTable(encoded=True)
-    with staged_directory(output, asked.replace) as staged:
-        rows = _write(staged.path, lines, table, asked, progress)
-        if rows != lines.count:
-            raise StoppedError(f"{output}: {rows} rows were written of {lines.count} lines; report it")
+    The directory of `work` is replaced by that in which the files are written.
+    """
+    asked = work.asked
+    with (
+        staged_directory(os.fspath(asked.output), asked.replace, lines.failures.note) as staged,
+        key_ranges(lines, asked.file_lines) as ranges,
+    ):
+        tasks = [TableTask(number, keys) for number, keys in enumerate(ranges)]
+        work = work._replace(directory=staged.place)
+        parts = _run(lines, work, tasks, run)
         lines.check()
-        lost = dict(table.columns.lost)
-        source = table.schema.metadata[SUFFIX_LIST.encode()].decode()
+        files = {name: size for part in parts for name, size in part.files.items()} or write_empty(work)
+        missing = sum((Counter(part.missing) for part in parts), Counter[str]())
         about = {
-            "rows": rows,
-            SUFFIX_LIST: source,
-            "missing_values": lost,
-            "rows_with_missing_values": table.columns.lines,
+            "rows": lines.count,
+            SUFFIX_LIST: suffix_list(),
+            "missing_values": dict(missing),
+            "rows_with_missing_values": sum(part.missing_rows for part in parts),
         }
-        staged.finish(about)
-    return lost
+        staged.finish(files, about)
+    return missing
 
 
-def _write(
-    directory: Path, lines: ExportedLines, table: ArrowTable, asked: Exporting, progress: Progress
-) -> int:
-    import pyarrow
-
-    writer = _Partitions(directory, table, asked)
-    try:
-        for batch in table.batches(_ticking(in_batches(lines.lists(), BATCH, BATCH_BYTES), progress)):
-            with stopping(directory):
-                writer.write(batch)
-        with stopping(directory):
-            writer.close()
-        return count_rows(directory)
-    except (pyarrow.ArrowException, MemoryError) as error:
-        reason = " ".join(str(error).split()) or "not enough memory"
-        raise StoppedError(f"cannot write Parquet ({reason})") from None
-    except BaseException:
-        with suppress(Exception):
-            writer.close()
-        raise
-
-
-def _ticking(batches: Iterable[list[bytes]], progress: Progress) -> Iterable[list[bytes]]:
-    for batch in batches:
-        yield batch
-        progress.done += len(batch)
-        progress.tick()
-
-
-def count_rows(directory: Path) -> int:
-    """The rows of all Parquet files below a directory, as their ends say. The files are synced."""
-    import os
-
-    import pyarrow.parquet
-
-    rows = 0
-    for path in sorted(directory.rglob("*.parquet")):
-        with path.open("rb") as file:
-            rows += pyarrow.parquet.read_metadata(file).num_rows
-            os.fsync(file.fileno())
-    return rows
+def _run(lines: ExportedLines, work: TableWork, tasks: Sequence[TableTask], run: RunParts) -> list[TablePart]:
+    """Write all parts, and add up their lines and failures."""
+    parts, reported = dict[int, TablePart](), set[Failure]()
+    quiet = work.asked.progress is None and work.asked.quiet
+    with Progress("exporting", len(tasks), quiet=quiet) as progress:
+        lines.failures.show_on(progress)
+        for number, part in run(work, tasks, work.asked.processes, progress.tick):
+            parts[number] = part
+            for failure in part.failures:
+                # Two neighbors may have read the same block.
+                if failure.offset is None or failure not in reported:
+                    lines.failures.report(failure)
+                reported.add(failure)
+            lines.count += part.lines
+            lines.has_skipped |= part.has_skipped
+            progress.advance()
+    return [parts[task.number] for task in tasks]

@@ -7,48 +7,31 @@ in the directory `_cdxmill`, which programs that read a directory of Parquet fil
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
 
+from cdxmill.commands.exporting.listed_files import Staged, check_replaceable, files_listed
+from cdxmill.commands.exporting.staging_at_url import staged_at_url
 from cdxmill.errors import UsageError
-from cdxmill.formats.own_records import APART
 from cdxmill.storage.local import create_directory, stopping, sync_directory, temporary_name
 from cdxmill.storage.location import Location, locate
 
-LIST = f"{APART}/export.json"
-
-
-class StagedDirectory(NamedTuple):
-    """A directory that is being written."""
-
-    path: Path
-
-    def finish(self, about: dict[str, Any]) -> None:
-        """Write the list of its files, with what else is known `about` them, and sync it."""
-        files = {name: (self.path / name).stat().st_size for name in _files_in(self.path)}
-        target = self.path / LIST
-        with stopping(target):
-            target.parent.mkdir()
-        with stopping(target), target.open("x") as file:
-            json.dump({**about, "files": files}, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-
 
 @contextmanager
-def staged_directory(output: str, replace: bool) -> Iterator[StagedDirectory]:
-    """A new directory, which gets its name at the end of the `with`.
+def staged_directory(output: str, replace: bool, note: Callable[[str], None]) -> Iterator[Staged]:
+    """A new directory, which gets its name, a path or URL, at the end of the `with`.
 
     Raises UsageError if there is something that may not be replaced, StoppedError if it cannot be written.
     """
     place = locate(output)
+    place.check_writable()
     if place.is_remote:
-        raise UsageError(f"{output}: a table can only be written to a local directory")
+        with staged_at_url(place, replace, note) as run:
+            yield Staged(run)
+        return
     path = Path(place.absolute())
     check_free(path, replace)
     with stopping(path):
@@ -60,7 +43,7 @@ def staged_directory(output: str, replace: bool) -> Iterator[StagedDirectory]:
     try:
         with suppress(OSError):  # some file systems have no locks
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield StagedDirectory(own)
+        yield Staged(Location(str(own)))
         check_free(path, replace)
         _switch(own, path)
     finally:
@@ -75,25 +58,9 @@ def check_free(path: Path, replace: bool) -> None:
         return
     if path.is_symlink() or not path.is_dir():
         raise UsageError(f"{path}: is not a directory; choose another output directory")
-    if not any(path.iterdir()):
-        return
-    if not replace:
-        raise UsageError(
-            f"{path}: already exists; use --replace to replace it, or choose another output directory"
-        )
-    foreign = sorted({*_files_in(path), *_links_in(path)} - _listed(path))
-    if foreign:
-        raise UsageError(
-            f"{path}: has files that no export wrote ({foreign[0]}); choose another output directory"
-        )
-
-
-def _listed(path: Path) -> set[str]:
-    """The files that an earlier export wrote, by its list."""
-    try:
-        return {LIST, *json.loads((path / LIST).read_bytes())["files"]}
-    except (OSError, ValueError, KeyError, TypeError):
-        return set()
+    if any(path.iterdir()):
+        found = [*_files_in(path), *_links_in(path)]
+        check_replaceable(str(path), found, files_listed(locate(path)), replace)
 
 
 def _files_in(path: Path) -> list[str]:
