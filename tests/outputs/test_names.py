@@ -17,6 +17,7 @@ from cdxmill.outputs.names import (
     cdx_names,
     check_archives_stay,
     check_index_names,
+    check_inputs_stay,
     identity,
     is_one_file,
     output_file,
@@ -223,3 +224,12 @@ def test_what_an_archive_chose_gives_safe_names(
     assert len([name for name in made if re.search(r"(cdx|jsonl)\.gz$", name)]) == len(NAMES)
     assert all(name.isprintable() and len(name) < 1000 for name in made)
     assert "build" in command or any(name.startswith("usual.wacz/archive/b/a.") for name in made)
+
+
+def test_an_input_at_a_url_is_known_by_another_scheme(tmp_path: Path) -> None:
+    """No file of this machine is asked for it."""
+    given = [Location("s3://bucket/a.warc.gz"), Location(str(tmp_path / "b"))]
+    check_inputs_stay([Location("s3://bucket/b.warc.gz"), Location(str(tmp_path / "a"))], given)
+    for name in ("s3://bucket/a.warc.gz", "s3a://bucket/a.warc.gz"):
+        with pytest.raises(UsageError, match="is an input"):
+            check_inputs_stay([Location(name)], given)

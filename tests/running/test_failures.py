@@ -125,6 +125,16 @@ def test_a_fault_of_a_machine_stops_and_others_do_not() -> None:
         stop_at_outage([damaged, away])
 
 
+def test_the_status_is_that_of_the_worst_failure() -> None:
+    failures = Failures()
+    statuses = [failures.status]
+    for one in (Failure("a", 1, "is corrupt"), Failure("b", None, "did not answer", is_outage=True)):
+        failures.report(one)
+        statuses.append(failures.status)
+    failures.report(Failure("c", 1, "is corrupt"))
+    assert [*statuses, failures.status] == [OK, FAILED, STOPPED, STOPPED]
+
+
 def test_failures_are_given_to_what_writes_them() -> None:
     written: list[str] = []
     Failures(write=written.append).add("a", None, "is corrupt")
