@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from cdxmill.errors import InputError, StoppedError, UntriedError
+from cdxmill.errors import FAILED, OK, STOPPED, InputError, StoppedError, UntriedError
 from cdxmill.running import failures as module
 from cdxmill.running.failures import Failure, Failures, stop_at_outage
 from cdxmill.running.progress import Progress
