@@ -27,6 +27,8 @@ from cdxmill.storage.location import locate
 
 _FEW = 1000
 """Lines that are put in order at once, while other requests wait."""
+_FEW_CLUSTERS = 4
+"""Clusters of which blocks are read at once, while other requests wait."""
 
 
 class Inquiry:
@@ -60,7 +62,8 @@ class Inquiry:
             and not (query.collapse or query.resolve_revisits)
         )
         is_sorted = query.sort in ("reverse", "newest") or (query.closest is not None and not is_near)
-        return self.collection.is_local and not is_sorted and self._page is None
+        is_simple = not is_sorted and self._page is None and len(self.collection.sources) <= _FEW_CLUSTERS
+        return self.collection.is_local and is_simple
 
     @property
     def is_plain(self) -> bool:
