@@ -18,7 +18,6 @@ from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WorkDirectory
-from cdxmill.storage.location import Location
 from cdxmill.tasks import sampling
 
 from ..material.cdx_files import many_lines, sort_unique, write_plain
@@ -399,25 +398,3 @@ def test_results_are_kept_by_number_whatever_the_order(tmp_path: Path) -> None:
 
 def _number_of(task: _Task) -> str:
     return str(task.number)
-
-
-def test_a_directory_that_is_half_deleted_is_nothing_to_continue_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Else the next run would take the plan that is left for a whole one."""
-    work = WorkDirectory(tmp_path / ".work", "job")
-    work.save("plan", ["a", "b"])
-    remove = Location.remove_tree
-
-    def killed(place: Location) -> None:
-        if place.name == "plan.json":
-            raise KeyboardInterrupt
-        remove(place)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Location, "remove_tree", killed)
-        work.remove()
-    assert (tmp_path / ".work/plan.json").exists()
-    assert WorkDirectory(tmp_path / ".work", "job").load("plan") is None
-    work.remove()
-    assert list(tmp_path.iterdir()) == []
