@@ -100,7 +100,9 @@ class WorkDirectory:
         return Scratch(Path(self._place.local))
 
     def remove(self) -> None:
-        """Delete it. Raises StoppedError."""
+        """Delete it. A run that is killed meanwhile leaves nothing to continue with. Raises StoppedError."""
+        if not self._place.is_remote and self.load("job") is not None:
+            self.save("job", None)
         remove_work(self._place)
 
     def load(self, name: str) -> Any:

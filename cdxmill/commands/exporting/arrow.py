@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from cdxmill.errors import UsageError
+from cdxmill.formats.lines.public_suffixes import PublicSuffixes
 from cdxmill.formats.lines.url_parts import HostParts, split_host
-from cdxmill.stages.lines.capture_columns import ColumnBuffers, LineColumns
+from cdxmill.stages.lines.capture_columns import ColumnBuffers, LineColumns, text_column
 from cdxmill.version import install_extra
 
 HOST_COLUMNS = (
@@ -83,13 +86,19 @@ def _version(name: str) -> str:
     return f"{name} {version(name)}"
 
 
+@cache
+def _suffixes() -> PublicSuffixes:
+    from publicsuffixlist import PSLFILE
+
+    with Path(PSLFILE).open(encoding="utf-8") as file:
+        return PublicSuffixes(file)
+
+
 class _Hosts:
     """The parts of hosts, by the public suffix list of the package publicsuffixlist."""
 
     def __init__(self) -> None:
-        from publicsuffixlist import PublicSuffixList
-
-        self._lists = [PublicSuffixList(accept_unknown=False, only_icann=only) for only in (True, False)]
+        self._suffixes = _suffixes()
         self._known: dict[str | None, HostParts] = {None: HostParts()}
 
     def parts_of(self, host: str | None) -> HostParts:
@@ -97,8 +106,7 @@ class _Hosts:
         if found is None:
             if len(self._known) > _MOST_HOSTS:
                 self._known = {None: HostParts()}
-            registry, private = self._lists
-            found = self._known[host] = split_host(host or "", registry.publicsuffix, private.publicsuffix)
+            found = self._known[host] = split_host(host or "", self._suffixes)
         return found
 
 
@@ -164,9 +172,14 @@ class ArrowTable:
         split = [self._hosts.parts_of(host) for host in found.dictionary.to_pylist()]
         arrays = {}
         for number, name in enumerate(HOST_COLUMNS):
-            values = self._arrow.array([parts[number] for parts in split], self._arrow.string())
+            values = self._texts([parts[number] for parts in split])
             encoded = values.dictionary_encode()
             rows = encoded.indices.take(found.indices)
             column = self._arrow.DictionaryArray.from_arrays(rows, encoded.dictionary)
             arrays[name] = column if self._encoded else column.dictionary_decode()
         return arrays
+
+    def _texts(self, texts: list[str | None]) -> Any:
+        """An array of texts. `pyarrow.array` would import pandas, which takes as long as 25,000 lines."""
+        column = text_column([None if text is None else text.encode() for text in texts])
+        return self._array(column, len(texts), self._arrow.string())

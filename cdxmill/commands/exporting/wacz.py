@@ -65,8 +65,6 @@ def export_wacz(asked: Exporting, failures: Failures) -> tuple[int, int]:
             raise
         pages = _pack(place, asked, copied, work)
         _list_failed(place, work, failures)
-        # a run that is killed while it deletes the copy leaves nothing to continue with
-        work.save("job", None)
         work.remove()
     return captures, pages
 

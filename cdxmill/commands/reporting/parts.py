@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from cdxmill.checks.shards import ShardFiles, block_ranges
 from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.lines.public_suffixes import PublicSuffixes
 from cdxmill.inputs.cdx_files import read_pieces
 from cdxmill.running.failures import Failure
 from cdxmill.running.processes import counted
 from cdxmill.stages.report.capture_sums import Large, Totals, new_sums, take_text
-from cdxmill.stages.report.public_suffixes import PublicSuffixes
 from cdxmill.stages.report.tables import PackedTable, ReportTables
 from cdxmill.stages.zipnum.check_shard import Fault, ShardBlock, read_texts
 from cdxmill.version import install_extra

@@ -6,9 +6,10 @@ The differences: a path keeps its `/./` and `/../`, which Java's URL class takes
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import unquote_plus
+
+from cdxmill.formats.lines.public_suffixes import Depths, PublicSuffixes
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.S)
 _HIERARCHY = re.compile(r"//([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.S)
@@ -79,16 +80,13 @@ class HostParts(NamedTuple):
     reversed: str | None = None
 
 
-Suffix = Callable[[str], str | None]
-"""The public suffix of a host; None if it has none."""
-
-
-def split_host(host: str, registry: Suffix, private: Suffix) -> HostParts:
+def split_host(host: str, suffixes: PublicSuffixes) -> HostParts:
     """The parts of the host of a URL, with its suffix at a registry and the longer one of a private domain. An IP address has only a name.
 
-    >>> split_host("www.example.com.", lambda host: "com", lambda host: "com")[:4]
+    >>> suffixes = PublicSuffixes(["com"])
+    >>> split_host("www.example.com.", suffixes)[:4]
     ('www.example.com', 'com', 'example', 'www')
-    >>> split_host("1.2.3", lambda host: "com", lambda host: "com")[:2]
+    >>> split_host("1.2.3", suffixes)[:2]
     ('1.2.0.3', None)
     """
     if _DECIMAL.fullmatch(host):
@@ -101,17 +99,25 @@ def split_host(host: str, registry: Suffix, private: Suffix) -> HostParts:
     name = name.removesuffix(".")
     parts = name.rstrip(".").split(".")[::-1]
     last = [*parts[:5], *[None] * 5][:5]
-    own = private(name)
-    public = registry(name) if own is not None and "." in own else own
-    domains = public, _domain_below(public, name), own, _domain_below(own, name)
+    domains = (text for depth in _depths(name, suffixes) for text in _suffix_and_domain(name, depth))
     return HostParts._make((name, *last, *domains, ".".join(parts)))
 
 
-def _domain_below(suffix: str | None, name: str) -> str | None:
-    """The domain one level below a suffix of a host; None if the host is the suffix itself."""
-    if suffix is None or not name.endswith(f".{suffix}"):
-        return None
-    return name[name.rfind(".", 0, -len(suffix) - 1) + 1 :]
+def _depths(name: str, suffixes: PublicSuffixes) -> Depths:
+    """The depths of the public suffixes of a name in ASCII. A comma is no dot here."""
+    labels = name.lower().replace(",", ";").split(".")
+    return Depths(0, 0) if "" in labels else suffixes.depths(",".join(labels[::-1]).encode())
+
+
+def _suffix_and_domain(name: str, depth: int) -> tuple[str | None, str | None]:
+    """The last `depth` labels of a name, and one more; None for what it does not have."""
+    if not depth:
+        return None, None
+    start = len(name) + 1
+    for _ in range(depth):
+        start = name.rfind(".", 0, start - 1) + 1
+    domain = name[name.rfind(".", 0, start - 1) + 1 :] if start else None
+    return name[start:].lower(), domain
 
 
 def _ip_address(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from cdxmill.formats.lines.table_row import COLUMNS, TEXTS, Row, read_row
@@ -48,12 +49,13 @@ class LineColumns:
 def _columns(rows: list[Row]) -> dict[str, ColumnBuffers]:
     values = list(zip(*rows, strict=True)) if rows else [()] * len(COLUMNS)
     return {
-        name: _texts(column) if name in TEXTS else _numbers(column)
+        name: text_column(column) if name in TEXTS else _numbers(column)
         for name, column in zip(COLUMNS, values, strict=True)
     }
 
 
-def _texts(column: tuple[bytes | int | None, ...]) -> ColumnBuffers:
+def text_column(column: Sequence[bytes | int | None]) -> ColumnBuffers:
+    """A column of texts, of less than 2 GiB."""
     offsets, end = array("i", [0]), 0
     found = [value if isinstance(value, bytes) else b"" for value in column]
     for text in found:
@@ -67,7 +69,7 @@ def _numbers(column: tuple[bytes | int | None, ...]) -> ColumnBuffers:
     return ColumnBuffers(_valid(column), None, numbers.tobytes())
 
 
-def _valid(column: tuple[bytes | int | None, ...]) -> bytes | None:
+def _valid(column: Sequence[bytes | int | None]) -> bytes | None:
     if None not in column:
         return None
     bits = bytearray((len(column) + 7) // 8)

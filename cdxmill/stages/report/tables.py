@@ -9,8 +9,8 @@ from __future__ import annotations
 from heapq import nlargest
 from typing import Any, NamedTuple
 
+from cdxmill.formats.lines.public_suffixes import PublicSuffixes
 from cdxmill.stages.report.capture_sums import NONE, Group
-from cdxmill.stages.report.public_suffixes import PublicSuffixes
 
 MOST = 200_000
 """Names that a table counts exactly: about 60 MB of hosts."""

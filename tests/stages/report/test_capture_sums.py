@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cdxmill.formats.lines.public_suffixes import PublicSuffixes
 from cdxmill.stages import native
 from cdxmill.stages.report.capture_sums import DictSums, Large, Totals, new_sums, take_text
-from cdxmill.stages.report.public_suffixes import PublicSuffixes
 from cdxmill.stages.report.tables import HLL_ERROR, Table
 
 KEYS = (
@@ -122,15 +122,17 @@ def test_many_names_are_sketched() -> None:
     assert abs(captures - 10_000) <= table.captures_error()
 
 
-def test_registered_domains_are_those_of_the_library() -> None:
-    from publicsuffixlist import PSLFILE, PublicSuffixList
+def test_public_suffixes_are_those_of_the_library() -> None:
+    from publicsuffixlist import PSLFILE, PublicSuffixList, encode_idn
 
     with open(PSLFILE, encoding="utf-8") as file:  # noqa: PTH123 - a text of the library
         rules = file.read().splitlines()
     library, own = PublicSuffixList(), PublicSuffixes(rules)
-    ascii_rules = [
-        rule.lstrip("!*.") for rule in rules if rule and rule.isascii() and not rule.startswith("//")
-    ]
-    for host in [f"{more}{rule}" for rule in ascii_rules[::7] for more in ("", "a.", "a.b.")]:
-        found = own.registered(",".join(host.split(".")[::-1]).encode())
+    lists = [PublicSuffixList(accept_unknown=False, only_icann=only) for only in (True, False)]
+    names = [encode_idn(rule.lstrip("!*.")) for rule in rules if rule and not rule.startswith("//")]
+    for host in [f"{more}{name}" for name in names[::7] for more in ("", "a.", "a.b.")]:
+        reversed_host = ",".join(host.split(".")[::-1]).encode()
+        found = own.registered(reversed_host)
         assert (found and ".".join(found.decode().split(",")[::-1])) == library.privatesuffix(host), host
+        suffixes = [found and found.count(".") + 1 for found in (one.publicsuffix(host) for one in lists)]
+        assert [depth or None for depth in own.depths(reversed_host)] == suffixes, host
