@@ -74,6 +74,8 @@ class CrashBench:
                 *("zipnum", "-q", "-p", "1", "-s", shards, "--numlines", "20"),
                 *("-o", str(self.base / name), str(source)),
             )
+        full = ["-o", str(self.base / "full-blocks"), str(self.base / "old.cdx")]
+        self.plain("zipnum", "-q", "-p", "1", "-s", "2", *full)
         self.plain("build", "-q", "-p", "1", "-s", "1", "-o", str(self.base / "real"), *sources)
         shutil.copytree(self.base / "real", self.base / "changed")
         self.plain("remove", "-q", str(self.base / "changed"), "--keep-old", "0", "*.archive.org")

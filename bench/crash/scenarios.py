@@ -130,25 +130,21 @@ def _of_changes(bench: CrashBench) -> list[Scenario]:
     add = ["add", "-q", cluster, "--cdx", str(bench.base / "old.cdx")]
     archives = ["add", "-q", cluster, str(bench.base / "in")]
     remove = ["remove", "-q", "--keep-old", "0", cluster, "*.iana.org"]
-    merge = [
-        "merge",
-        "-q",
-        "-o",
-        str(bench.out / "m"),
-        *(str(bench.base / name) for name in ("changed", "cluster")),
-    ]
+    merge = ["merge", "-q", "-o", str(bench.out / "m"), str(bench.base / "changed")]
+    copied, sorted_again = str(bench.base / "full-blocks"), str(bench.base / "cluster")
     old, overlay = _copied(bench, "changed", "c"), _copied(bench, "overlay", "c")
     return [
         Scenario("add", add + _ONE, old, is_change=True),
         Scenario("add-2", add + _TWO, old, is_change=True),
         Scenario("add-overlay", [*add, "--mode", "overlay", *_ONE], old, is_change=True),
+        Scenario("add-cluster", [*add[:-1], copied, *_ONE], old, is_change=True),
         Scenario("add-archives", archives + _ONE, old, is_change=True),
         Scenario("remove", remove + _ONE, old, is_change=True),
         Scenario("compact", ["compact", "-q", cluster, *_ONE], old, is_change=True),
         Scenario("remove-overlay", remove + _ONE, overlay, is_change=True),
         Scenario("compact-overlay", ["compact", "-q", cluster, *_ONE], overlay, is_change=True),
-        Scenario("merge", [*merge, *_ONE]),
-        Scenario("merge-2", [*merge, *_TWO]),
+        Scenario("merge", [*merge, copied, *_ONE]),
+        Scenario("merge-2", [*merge, sorted_again, *_TWO]),
     ]
 
 

@@ -38,6 +38,7 @@ NAMES = (
     "build",
     "publish",
     "add-2",
+    "add-cluster",
     "remove",
     "compact",
     "copy-2",

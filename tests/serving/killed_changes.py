@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import runpy
 import time
+from collections import Counter
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from random import Random
@@ -67,6 +68,13 @@ class Killing:
         process.join()
         self._seconds = time.monotonic() - start
         assert process.exitcode == 0
+
+    def check(self, seen: Counter[str]) -> None:
+        """Raise AssertionError unless changes were made and killed, and each answer was `old` or `new`, and there were both."""
+        print(f"{self.killed} of {CHANGES} changes killed, answers {dict(seen)}")
+        assert set(seen) == {"old", "new"}
+        done = (self._asked.cluster / "changes.jsonl").read_text()
+        assert self.killed and all(f'"command": "{name}"' in done for name in ("add", "compact", "remove"))
 
     def _start(self, number: int) -> ForkServerProcess:
         # by its path: in a new process, another package has the name of the tests

@@ -228,7 +228,8 @@ def test_a_plain_index_needs_no_loc_file(openwayback: OpenWayback, cdx11: Cluste
 def test_answers_during_changes_are_old_or_new(openwayback: OpenWayback, cdx11: Cluster, copy: Path) -> None:
     """The changes are killed at random moments, and made again."""
     new = with_locations(copy, str(copy)).parent / "new.cdx"
-    more = [line.replace(b" ", b" 1999", 1) for line in cdx11.lines()[::9]]
+    fields = [line.split(b" ", 2) for line in cdx11.lines()[::9]]
+    more = [b" ".join((key, b"19990101000000", rest)) for key, _, rest in fields]
     new.write_bytes(text(more))
     states = {text(cdx11.lines()): "old", text(sorted([*cdx11.lines(), *more])): "new"}
     killing, seen = Killing(Changed(copy, new, {"to": "1999"})), Counter[str]()
@@ -240,9 +241,7 @@ def test_answers_during_changes_are_old_or_new(openwayback: OpenWayback, cdx11: 
                 assert answer.status == 200
                 seen[states[answer.body]] += 1
             changed.result()
-    print(f"OpenWayback: {killing.killed} of {CHANGES} changes killed, answers {dict(seen)}")
-    assert set(seen) == {"old", "new"}
-    assert killing.killed
+    killing.check(seen)
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
