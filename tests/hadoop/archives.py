@@ -26,6 +26,8 @@ ON_NODES = [
     *(word for pair in S3_SETTINGS.items() for word in ("--cmdenv", "=".join(pair))),
 ]
 """Whole environments on the nodes, three archives a mapper, S3 where the tests have it."""
+TOGETHER = ("--warcs-per-map", "20")
+"""Later on a command line: one mapper, for jobs that do not have to show how archives are divided."""
 INDEX_HERE = [*ON_NODES, "--warc_bucket", ROOT, "--cdx_bucket", "/index"]
 
 OF_HDFS = {

@@ -14,6 +14,7 @@ import pytest
 from cdxmill.jobs.launcher.node_archive import DEFLATE, URLLIB3, ZLIB_NG, pack_archive
 
 from .archives import Indexed, index_all, index_s3
+from .fs_shell import FsShell
 from .job_runs import Ended, Jobs
 
 collect_ignore = ["secured.py"]  # it needs bin/ on the path
@@ -34,6 +35,7 @@ class Hadoop:
     def __init__(self, directory: Path) -> None:
         self.directory, self.home = directory, directory / "home"
         self._settings = {"CDXMILL_HADOOP_DEV": str(directory)}
+        self._shell = FsShell(HADOOP_DEV, directory)
 
     @property
     def environ(self) -> dict[str, str]:
@@ -74,6 +76,14 @@ class Hadoop:
         """What a command did in the cluster; `env` and `check` as above."""
         return self.dev("run", *map(str, argv), env=env, check=check)
 
+    def fs(self, *words: str | Path) -> bytes:
+        """What `hadoop fs` prints; a status but 0 is an error."""
+        return self._shell.run(*words)
+
+    def close(self) -> None:
+        """End what `fs` has started."""
+        self._shell.close()
+
 
 @contextmanager
 def ended_with_the_tests(cluster: Hadoop) -> Iterator[Hadoop]:
@@ -92,6 +102,7 @@ def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
     with ended_with_the_tests(Hadoop(tmp_path_factory.mktemp("hadoop"))) as cluster:
         cluster.dev("up", "s3")
         yield cluster
+        cluster.close()
 
 
 @pytest.fixture(scope="session")

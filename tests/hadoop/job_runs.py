@@ -94,7 +94,7 @@ class Jobs:
 
     def fs(self, *words: str | Path) -> bytes:
         """What `hadoop fs` prints."""
-        return self._hadoop.run("hadoop", "fs", *words).stdout
+        return self._hadoop.fs(*words)
 
     def settings(self, job: Ended) -> str:
         """All settings of a job, as the history server has them for every user."""

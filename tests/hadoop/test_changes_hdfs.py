@@ -18,7 +18,7 @@ def test_a_cluster_in_hdfs_is_changed_like_one_on_a_disk(
     here, new = tmp_path / "C", pywb_warcs / "example.warc.gz"
     cdxmill("build", "-q", "-s", "3", "--numlines", "20", "-o", here, pywb_warcs / "iana.warc.gz")
     cdxmill("publish", "-q", here, THERE)
-    hadoop.run("hadoop", "fs", "-put", new.as_uri(), "/changing/")
+    hadoop.fs("-put", new.as_uri(), "/changing/")
     for cluster, archive in ((here, new), (THERE, "hdfs:///changing/example.warc.gz")):
         assert b" added; " in cdxmill("add", cluster, archive).stderr
         assert b" removed; " in cdxmill("remove", "--keep-old", "0", cluster, "iana.org/domains/*").stderr

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.conftest import RunCdxmill
 
-from .archives import OF_HDFS, ON_NODES, ROOT, Indexed
+from .archives import OF_HDFS, ON_NODES, ROOT, TOGETHER, Indexed
 from .job_runs import HDFS, Jobs
 
 OUTPUT = f"{HDFS}/counts"
@@ -17,7 +17,7 @@ def test_the_parts_are_the_counts_of_the_command(
 ) -> None:
     manifest = tmp_path / "warc.paths"
     manifest.write_text("".join(f"{name}\n" for name in [*OF_HDFS, "absent.warc.gz"]))
-    options = [*ON_NODES, "--warc_bucket", ROOT, "--output-dir", OUTPUT]
+    options = [*ON_NODES, *TOGETHER, "--warc_bucket", ROOT, "--output-dir", OUTPUT]
     done = jobs.run("tagcountjob", *options, "--jobconf", "mapreduce.job.reduces=2", manifest)
     found = jobs.get(OUTPUT, tmp_path)
     parts = [found.pop("part-00000"), found.pop("part-00001")]

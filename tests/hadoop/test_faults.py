@@ -1,4 +1,4 @@
-"""Issue 33: a launcher that was killed, whose reducer wakes up later; a right that is missing for good, or for a while."""
+"""Issue 33: a launcher that was killed, whose reducer wakes up later; two launches at once; a missing right and a full disk."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ from .test_refused_jobs import children, command_of
 USER = "alice"
 CLUSTER = f"{HDFS}/faults/C"
 OF_USER = f"{HDFS}/user/{USER}/C"
+FULL_NODE = Path(__file__).with_name("full_node.sh")
+TWICE = [word for kind in ("map", "reduce") for word in ("--jobconf", f"mapreduce.{kind}.maxattempts=2")]
+"""Tries of a task; more would take longer and show the same."""
 
 
 class Places(NamedTuple):
@@ -35,7 +38,7 @@ class Places(NamedTuple):
 def places(jobs: Jobs, run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPathFactory) -> Places:
     """In HDFS: /faults/a and /faults/b, three files of lines each."""
     directory = tmp_path_factory.mktemp("faults")
-    (directory / "splits.txt").write_bytes(b"com,example)/2 2020\ncom,example)/6 2020\n")
+    (directory / "splits.txt").write_bytes(b"com,example)/5 2020\n")
     expected = {}
     for name in "ab":
         (directory / name).mkdir()
@@ -79,6 +82,13 @@ def stopped(
     raise AssertionError(ended(job))
 
 
+def notes_of(hadoop: Hadoop, task: Task | None = None) -> str:
+    """What the tasks of all jobs, or of the job of one task, have printed so far, and their Java."""
+    job = "*" if task is None else "_".join(task.attempt.split("_")[1:3])
+    found = (hadoop.home / "logs/userlogs").glob(f"application_{job}/container_*/s[ty]*")
+    return "".join(path.read_text(errors="replace") for path in found)
+
+
 def is_running(task: Task) -> bool:
     return Path(f"/proc/{task.pid}").exists()
 
@@ -90,7 +100,7 @@ def cluster(jobs: Jobs, directory: Path) -> dict[str, bytes]:
 
 def test_a_reducer_of_a_killed_launcher_changes_nothing(jobs: Jobs, places: Places, tmp_path: Path) -> None:
     with jobs.start("zipnumclusterjob", *words(places, "a")) as process:
-        task = stopped(jobs, "shard", process, lambda task: task.partition == 2)
+        task = stopped(jobs, "shard", process, lambda task: task.partition == 1)
         launchers = [pid for pid in children(process.pid) if b"zipnumclusterjob" in command_of(pid)]
         for pid in launchers:
             os.kill(pid, signal.SIGKILL)
@@ -110,16 +120,21 @@ def test_a_reducer_of_a_killed_launcher_changes_nothing(jobs: Jobs, places: Plac
     assert [url for url in jobs.listed(f"{HDFS}/user") if "/tmp/mrjob/" in url] == []
 
 
-def start_as_user(hadoop: Hadoop, places: Places) -> subprocess.Popen[bytes]:
-    """A job of a user of HDFS. Who starts the cluster may read everything."""
-    given = words(places, "a")
+def start_as_user(
+    hadoop: Hadoop, places: Places, *options: str, full: Path | None = None
+) -> subprocess.Popen[bytes]:
+    """A job of a user of HDFS. Who starts the cluster may read everything. A node's disk is full while `full` exists."""
+    given = [*words(places, "a"), *options]
     given[given.index(CLUSTER)] = OF_USER
+    if full is not None:
+        given[1] = f"sh {FULL_NODE} {full} {given[1]}"
     argv: tuple[str | Path, ...] = (sys.executable, JOBS / "zipnumclusterjob.py", "--no-conf", "-r", "hadoop")
     return hadoop.start(*argv, *given, env={"HADOOP_USER_NAME": USER})
 
 
 @pytest.fixture
-def refused(jobs: Jobs, places: Places) -> Iterator[None]:
+def home(jobs: Jobs) -> Iterator[None]:
+    """The user has a home, but may not read one of the files."""
     jobs.fs("-mkdir", "-p", f"/user/{USER}")
     jobs.fs("-chown", USER, f"/user/{USER}")
     jobs.fs("-chmod", "600", "/faults/a/x1.cdx")
@@ -127,28 +142,59 @@ def refused(jobs: Jobs, places: Places) -> Iterator[None]:
     jobs.fs("-chmod", "644", "/faults/a/x1.cdx")
 
 
-def test_a_file_that_may_not_be_read_ends_the_job_without_a_cluster(
-    refused: None, hadoop: Hadoop, jobs: Jobs, places: Places
+def test_a_fault_that_stays_ends_the_job_without_a_cluster(
+    home: None, hadoop: Hadoop, jobs: Jobs, places: Places, tmp_path: Path
 ) -> None:
-    """It was taken for a corrupt file, and the cluster had 6,000 of 9,000 lines."""
-    with start_as_user(hadoop, places) as process:
+    """A right that is missing was taken for a corrupt file, and the cluster had 6,000 of 9,000 lines."""
+    with start_as_user(hadoop, places, *TWICE) as process:
         job = ended(process)
     assert job.status == 3, job.stderr
     assert "x1.cdx" in job.last_line
     assert "Permission denied: user=alice" in job.last_line
+    jobs.fs("-chmod", "644", "/faults/a/x1.cdx")
+    (tmp_path / "full").touch()
+    with start_as_user(hadoop, places, *TWICE, full=tmp_path / "full") as process:
+        job = ended(process)
+    assert job.status == 3, job.stderr
+    assert "No space left on device" in job.last_line
+    assert job.stderr.count("Status : FAILED") == 1, "the first try; the second one ends the job"
     assert "cluster.json" not in jobs.fs("-ls", "-R", f"/user/{USER}").decode()
 
 
-def test_a_task_that_could_not_read_is_tried_again(
-    refused: None, hadoop: Hadoop, jobs: Jobs, places: Places, tmp_path: Path
+def refused_of(one: subprocess.Popen[bytes], other: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+    """The one of two jobs that ends first."""
+    while one.poll() is None and other.poll() is None:
+        time.sleep(0.05)
+    return one if other.poll() is None else other
+
+
+def test_of_two_launches_one_runs_and_its_tasks_are_tried_again(
+    home: None, hadoop: Hadoop, jobs: Jobs, places: Places, tmp_path: Path
 ) -> None:
-    with start_as_user(hadoop, places) as process:
+    """A map that may not read, and a reducer whose disk is full, until somebody mends it."""
+    full = tmp_path / "full"
+    full.touch()
+    with (
+        start_as_user(hadoop, places, full=full) as one,
+        start_as_user(hadoop, places, full=full) as other,
+    ):
+        refused = refused_of(one, other)
+        process = other if refused is one else one
+        runs = [f"another run writes to this directory (process {pid} on " for pid in children(process.pid)]
+        said = ended(refused)
+        assert said.status == 2, said.stderr
+        assert any(text in said.last_line for text in runs), said.stderr
         task = stopped(jobs, "chunks", process)
         os.kill(task.pid, signal.SIGCONT)
         while is_running(task):
             time.sleep(0.02)
         jobs.fs("-chmod", "644", "/faults/a/x1.cdx")
+        while "No space left on device" not in notes_of(hadoop, task):
+            assert process.poll() is None, ended(process)
+            time.sleep(0.1)
+        full.unlink()
         job = ended(process)
     assert job.status == 0, job.stderr
     assert job.counter("Failed map tasks") >= 1
+    assert job.counter("Failed reduce tasks") >= 1
     assert jobs.get(OF_USER, tmp_path) == places.expected["a"]

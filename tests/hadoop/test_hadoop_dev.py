@@ -17,18 +17,6 @@ import pytest
 from .conftest import HADOOP_DEV, Hadoop, ended_with_the_tests
 
 DAEMONS = ["namenode", "datanode", "resourcemanager", "nodemanager", "historyserver", "s3"]
-JOB = """
-from mrjob.job import MRJob
-
-class Words(MRJob):
-    def mapper(self, _, line):
-        yield from ((word, 1) for word in line.split())
-
-    def reducer(self, word, counts):
-        yield word, sum(counts)
-
-Words.run()
-"""
 BUCKET = """
 import sys, boto3
 s3 = boto3.client("s3")
@@ -167,16 +155,6 @@ def test_files_go_to_hdfs_and_to_s3_and_come_back_as_they_were(hadoop: Hadoop, t
     assert hadoop.run("hadoop", "fs", "-cat", "s3a://words/in/a b.txt", "s3://words/file").stdout == (
         b"by boto3" + content
     )
-
-
-def test_a_job_of_mrjob_runs_through(hadoop: Hadoop, tmp_path: Path) -> None:
-    (tmp_path / "job.py").write_text(JOB)
-    (tmp_path / "words").write_text("a b a\nc a\n")
-    python = sys.executable
-    done = hadoop.run(python, tmp_path / "job.py", "-r", "hadoop", "--python-bin", python, tmp_path / "words")
-    assert sorted(done.stdout.splitlines()) == [b'"a"\t3', b'"b"\t1', b'"c"\t1']
-    listed = hadoop.run("yarn", "application", "-list", "-appStates", "FINISHED").stdout.decode()
-    assert "SUCCEEDED" in listed
 
 
 def test_a_broken_cluster_is_seen_and_cleaned_while_another_runs_beside_it(

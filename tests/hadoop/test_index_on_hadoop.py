@@ -19,6 +19,7 @@ from .archives import (
     ON_NODES,
     ROOT,
     S3_INDEX,
+    TOGETHER,
     Indexed,
 )
 from .job_runs import HDFS, Ended, Jobs, files_below
@@ -84,7 +85,7 @@ class Rerun(NamedTuple):
 @pytest.fixture(scope="module")
 def rerun(indexed: Indexed, jobs: Jobs) -> Rerun:
     before = jobs.listed(INDEX)
-    job = jobs.run("indexwarcsjob", *INDEX_HERE, "--max-failures", "4", indexed.manifest)
+    job = jobs.run("indexwarcsjob", *INDEX_HERE, *TOGETHER, "--max-failures", "4", indexed.manifest)
     return Rerun(job, before, jobs.listed(INDEX))
 
 
@@ -116,7 +117,14 @@ def test_archives_are_written_again_as_cdxmill_recompress_writes_them(
     indexed: Indexed, jobs: Jobs, tmp_path: Path
 ) -> None:
     job = jobs.run(
-        "recompressjob", *ON_NODES, "--warc_bucket", ROOT, "--output_bucket", "/zst", indexed.manifest
+        "recompressjob",
+        *ON_NODES,
+        *TOGETHER,
+        "--warc_bucket",
+        ROOT,
+        "--output_bucket",
+        "/zst",
+        indexed.manifest,
     )
     assert job.status == 1
     assert job.counter("archives") == SOUND + 3

@@ -20,7 +20,7 @@ from tests.serving.conftest import Wayback, fill_in
 from .archives import INDEX, OF_S3_INDEXES, S3_INDEX, Indexed
 from .job_runs import BUCKET, HDFS, Ended, Jobs, bare_python, files_below
 
-SHARDS = 3
+SHARDS = 2
 SPLITS = f"s3://{BUCKET}/split points/splits.seq"
 NODES = ["--python-bin", bare_python("3.9")]
 
@@ -109,7 +109,7 @@ def cluster(request: pytest.FixtureRequest) -> Built:
 
 def test_dosample_shows_nothing_and_writes_both_files(sampled: Ended, jobs: Jobs, tmp_path: Path) -> None:
     assert (sampled.status, sampled.stdout) == (0, b"")
-    told = f"{SPLITS}: {SHARDS - 1} split points for {SHARDS} shards"
+    told = f"{SPLITS}: {SHARDS - 1} split point for {SHARDS} shards"
     assert told in sampled.stderr.splitlines()
     files = jobs.get(SPLITS.rpartition("/")[0], tmp_path)
     assert sorted(files) == ["splits.seq", "splits.txt"]

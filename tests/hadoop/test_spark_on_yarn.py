@@ -34,17 +34,16 @@ def own_files(directory: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.usefixtures("jobs")
-def test_a_build_on_yarn_equals_the_local_one(
-    hadoop: Hadoop, pywb_archives: list[Path], tmp_path: Path
-) -> None:
+def test_a_build_on_yarn_equals_the_local_one(hadoop: Hadoop, pywb_warcs: Path, tmp_path: Path) -> None:
     """A rerun finds that it is done, and starts no Spark. With `--deploy-mode cluster`, the driver is on a node, too."""
     spec = find_spec("pyspark")
     assert spec is not None
     assert spec.submodule_search_locations is not None
     home = spec.submodule_search_locations[0]
     env = {"PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": sys.executable}
-    hadoop.run("hadoop", "fs", "-mkdir", "-p", "/spark-warcs")
-    hadoop.run("hadoop", "fs", "-put", "-f", *pywb_archives, "/spark-warcs/")
+    hadoop.fs("-mkdir", "-p", "/spark-warcs")
+    archives = [pywb_warcs / name for name in ("iana.warc.gz", "dupes.warc.gz", "example.arc.gz")]
+    hadoop.fs("-put", "-f", *archives, "/spark-warcs/")
     settings = {**SETTINGS, "spark.yarn.jars": f"local:{home}/jars/*"}
     submit = [f"{home}/bin/spark-submit", "--master", "yarn"]
     submit += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
@@ -54,13 +53,13 @@ def test_a_build_on_yarn_equals_the_local_one(
     assert done.returncode == 0, (done.stdout + done.stderr).decode()
     cdxmill = [sys.executable, "-m", "cdxmill", "build"]
     hadoop.run(*cdxmill, "-o", tmp_path / "local", *build)
-    hadoop.run("hadoop", "fs", "-get", "/spark-cluster", tmp_path / "spark")
+    hadoop.fs("-get", "/spark-cluster", tmp_path / "spark")
     assert own_files(tmp_path / "spark") == own_files(tmp_path / "local")
     environ = [f"spark.yarn.appMasterEnv.{name}={value}" for name, value in env.items()]
     there = ["--deploy-mode", "cluster", *(word for value in environ for word in ("--conf", value))]
     done = hadoop.run(*submit, *there, script, "-o", "hdfs:///in-cluster", *build, check=False)
     assert done.returncode == 0, (done.stdout + done.stderr).decode()
-    hadoop.run("hadoop", "fs", "-get", "/in-cluster", tmp_path / "in-cluster")
+    hadoop.fs("-get", "/in-cluster", tmp_path / "in-cluster")
     assert own_files(tmp_path / "in-cluster") == own_files(tmp_path / "local")
     again = hadoop.run(*cdxmill, "--engine", "spark", "-o", "hdfs:///spark-cluster", *build[1:])
     assert b"unchanged, because it has these inputs already" in again.stdout + again.stderr

@@ -25,11 +25,11 @@ def cdxmill(hadoop: Hadoop) -> Run:
 
 def test_hdfs_keeps_the_contract_of_storages(hadoop: Hadoop, tmp_path: Path) -> None:
     (tmp_path / "put by hadoop").write_bytes(BODY)
-    hadoop.run("hadoop", "fs", "-mkdir", "-p", f"{HDFS}/storage")
-    hadoop.run("hadoop", "fs", "-put", (tmp_path / "put by hadoop").as_uri(), f"{HDFS}/storage/")
+    hadoop.fs("-mkdir", "-p", f"{HDFS}/storage")
+    hadoop.fs("-put", (tmp_path / "put by hadoop").as_uri(), f"{HDFS}/storage/")
     checks = Path(__file__).with_name("hdfs_checks.py")
     hadoop.run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", checks)
-    assert hadoop.run("hadoop", "fs", "-cat", f"{HDFS}/storage/changing").stdout == BODY
+    assert hadoop.fs("-cat", f"{HDFS}/storage/changing") == BODY
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def archives(pywb_warcs: Path, tmp_path: Path) -> Path:
 
 def index_in_hdfs(hadoop: Hadoop, cdxmill: Run, archives: Path) -> None:
     """From /kept to /cdx, twice: only the damaged archive is indexed again."""
-    hadoop.run("hadoop", "fs", "-put", archives.as_uri(), "/")
+    hadoop.fs("-put", archives.as_uri(), "/")
     index = ("index", "-p", "2", "--update", "-o", "hdfs:///cdx", "hdfs:///kept")
     done = cdxmill(*index, check=False)
     assert done.returncode == 1
@@ -53,7 +53,7 @@ def index_in_hdfs(hadoop: Hadoop, cdxmill: Run, archives: Path) -> None:
     done = cdxmill(*index, check=False)
     assert done.returncode == 1
     assert b"3 skipped" in done.stderr
-    listed = hadoop.run("hadoop", "fs", "-ls", "-C", "/cdx/below").stdout.split()
+    listed = hadoop.fs("-ls", "-C", "/cdx/below").split()
     names = ("_cut.cdx.gz.failures", "cut.cdx.gz", "example.cdx.gz", "example2.cdx.gz", "iana.cdx.gz")
     assert listed == [f"/cdx/below/{name}".encode() for name in names]
 
@@ -73,13 +73,13 @@ def test_archives_in_hdfs_become_a_cluster_in_hdfs(
     target = f"{HDFS}/collections/web/indexes"
     for copied in (3, 0):
         assert cdxmill("publish", built, target).stderr.endswith(f", {copied} copied\n".encode())
-    assert hadoop.run("hadoop", "fs", "-cat", "/collections/web/metadata.yaml").stdout == b'title: "web"\n'
-    hadoop.run("hadoop", "fs", "-get", f"{target}/*", tmp_path.as_uri())
+    assert hadoop.fs("-cat", "/collections/web/metadata.yaml") == b'title: "web"\n'
+    hadoop.fs("-get", f"{target}/*", tmp_path.as_uri())
     assert {name: (tmp_path / name).read_bytes() for name in files} == files
     wanted = cdxmill("lookup", here / "C", PAGES).stdout
     assert wanted
     assert cdxmill("lookup", target, PAGES).stdout == wanted
     verified = cdxmill("verify", target, "--against", "hdfs:///cdx/below/*.cdx.gz")
     assert verified.stderr.endswith(b"every byte was checked, lines compared with the inputs\n")
-    hadoop.run("hadoop", "fs", "-rm", f"{target}/cdx-00001.gz")
+    hadoop.fs("-rm", f"{target}/cdx-00001.gz")
     assert f"{target}/cdx-00001.gz: ".encode() in cdxmill("verify", "-q", target, check=False).stderr

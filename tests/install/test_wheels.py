@@ -134,7 +134,7 @@ def test_the_wheel_works(env: Path, pywb_warcs: Path, tmp_path: Path) -> None:
         "--no-conf",
         "-q",
     )
-    run(*job, "-r", "inline", *split, cwd=tmp_path)
+    run(*job, "-r", "local", "--num-cores", "1", *split, cwd=tmp_path)
     for shard in (tmp_path / "cluster").glob("cdx-*.gz"):
         assert (tmp_path / "job" / shard.name).read_bytes() == shard.read_bytes()
 

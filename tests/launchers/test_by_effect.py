@@ -148,6 +148,9 @@ OF_HADOOP = {
 }
 """Of run_index_hadoop.sh, with the default of --warc_bucket. A bucket was a name, and is a URL."""
 DIFFERENT_ON_HADOOP = {
+    "mapreduce.output.fileoutputformat.compress": "set by the jobs themselves",
+    "mapreduce.map.output.compress": "what goes to the reducers is compressed already",
+    "mapreduce.fileoutputcommitter.cleanup-failures.ignored": "the ZipNum job has no committer to S3",
     "--no-output": "no job prints its output, but that of failures",
     "--cleanup": "mrjob's own files are removed",
     "--skip-existing": "on, if --replace is not given",

@@ -41,6 +41,8 @@ _QUICK_START = {
 _PATIENT = {"dfs.client.max.block.acquire.failures": "10"}
 """How often Java asks for a block of HDFS of which no data node runs: for 2 to 5 minutes, as cdxmill does. By default it
 gives up after 9 to 27 seconds, four attempts fail one after the other, and the job ends: each reads its part of the work list."""
+_PLAIN = {"mapreduce.output.fileoutputformat.compress": "false"}
+"""The launcher reads what the tasks write. Many a cluster compresses that by default, in ways that mrjob cannot read."""
 
 _INPUT_SETTINGS = {
     "stream.map.input.ignoreKey": "true",
@@ -149,7 +151,7 @@ def add_files(runner: RunnerLike, step: HadoopStep, directory: Path) -> None:
     (directory / _WORK_LIST).write_text("".join(json.dumps(item) + "\n" for item in work))
     settings = settings_of(runner)
     settings.update((name, uploaded(runner, str(path))) for name, path in step.shared.items())
-    for name, value in {**_QUICK_START, **_PATIENT, **step.defaults}.items():
+    for name, value in {**_QUICK_START, **_PATIENT, **_PLAIN, **step.defaults}.items():
         settings.setdefault(name, value)
 
 
