@@ -209,7 +209,7 @@ def test_a_wacz_has_archives_to_name(options: list[str], tmp_path: Path, run_cdx
 
 
 def test_a_table_is_written_to_standard_output(tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
-    """Issue 34: `--table -` wrote a file with the name `-`."""
+    """`--table -` wrote a file with the name `-`."""
     archive = tmp_path / "a.warc.gz"
     archive.write_bytes(WRITERS["a.warc.gz"](RECORDS))
     table = tmp_path / "table.tsv"
@@ -222,7 +222,7 @@ def test_a_table_is_written_to_standard_output(tmp_path: Path, run_cdxmill: RunC
 
 @pytest.mark.parametrize("name", ["a.warc.gz", "a.warc.zst"])
 def test_a_record_of_unknown_length_is_fetched_with_little(name: str) -> None:
-    """Issue 34: 262 kB were read for a record of 473 bytes, and 4 MiB of a local file."""
+    """262 kB were read for a record of 473 bytes, and 4 MiB of a local file."""
     data = WRITERS[name](RECORDS)
     records = [
         item for item in read_records(lambda pos, size: data[pos : pos + size]) if isinstance(item, Record)

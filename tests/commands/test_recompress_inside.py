@@ -1,6 +1,6 @@
 """Members and frames with several records: damage inside them costs the damaged record, and no other.
 
-Issue 34: a member whose first record was bad gave nothing, however many good records followed it.
+A member whose first record was bad gave nothing, however many good records followed it.
 """
 
 from __future__ import annotations

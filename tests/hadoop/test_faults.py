@@ -1,4 +1,4 @@
-"""Issue 33: a launcher that was killed, whose reducer wakes up later; two launches at once; a missing right and a full disk."""
+"""A launcher that was killed, whose reducer wakes up later; two launches at once; a missing right and a full disk."""
 
 from __future__ import annotations
 

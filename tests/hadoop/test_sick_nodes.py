@@ -1,4 +1,4 @@
-"""Issue 33: a data node that is away, and twins that Hadoop itself starts: the same bytes, or no cluster."""
+"""A data node that is away, and twins that Hadoop itself starts: the same bytes, or no cluster."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def test_a_first_cluster_is_moved_from_the_directory_of_the_job(url: str, built:
 
 
 def test_what_an_older_job_still_writes_does_not_reach_the_cluster(url: str, built: dict[str, Path]) -> None:
-    """Issue 33: the launcher was killed, its reducer was slow, and committed after the next job had ended."""
+    """The launcher was killed, its reducer was slow, and committed after the next job had ended."""
     from cdxmill.jobs.launcher.zipnum_on_hadoop import finish_switch
 
     with ThreadPoolExecutor(1) as other:  # a thread has a run of its own

@@ -316,7 +316,7 @@ def test_a_wacz_in_a_manifest_stands_for_its_archives(
 def test_a_corrupt_wacz_costs_its_archives_only(
     run_cdxmill: RunCdxmill, run_job: RunJob, pywb_warcs: Path, tmp_path: Path, runner: str
 ) -> None:
-    """Issue 33: the tasks open the WACZ files, and report what `cdxmill index` reports."""
+    """The tasks open the WACZ files, and report what `cdxmill index` reports."""
     good = make_wacz(
         {"archive/a.warc.gz": (pywb_warcs / "iana.warc.gz").read_bytes(), "archive/x.har": b"{}"}
     )

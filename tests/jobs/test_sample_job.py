@@ -93,7 +93,7 @@ def test_tasks_on_nodes_are_as_fair(two_files: list[Path], tmp_path: Path) -> No
 def test_the_number_of_mappers_does_not_change_the_split_points(
     mappers: int, tmp_path: Path, run_cdxmill: RunCdxmill
 ) -> None:
-    """Issue 33: they are those of `cdxmill sample` with the same seed, whatever the names of the files are on the nodes."""
+    """They are those of `cdxmill sample` with the same seed, whatever the names of the files are on the nodes."""
     files = [b"".join(page_line(page) + b"\n" for page in range(number, 9000, 7)) for number in range(7)]
     for number, text in enumerate(files):
         (tmp_path / f"{number}.cdxj").write_bytes(text)

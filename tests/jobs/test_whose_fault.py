@@ -1,4 +1,4 @@
-"""Issue 33: a machine at fault ends each command with 3, damaged data with 1. No cluster lacks a file that may be whole."""
+"""A machine at fault ends each command with 3, damaged data with 1. No cluster lacks a file that may be whole."""
 
 from __future__ import annotations
 

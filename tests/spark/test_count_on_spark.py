@@ -120,7 +120,7 @@ def refusing(pywb_warcs: Path) -> Iterator[FaultServer]:
 def test_an_archive_that_is_refused_is_a_fault_of_a_machine(
     engine: Engine, refusing: FaultServer, pywb_warcs: Path, tmp_path: Path
 ) -> None:
-    """Issue 33: the others are indexed and counted, and no cluster is built."""
+    """The others are indexed and counted, and no cluster is built."""
     places = [str(pywb_warcs / "example.warc.gz"), f"{refusing.url}/a.warc.gz"]
     inputs = [named_input(place, place.rpartition("/")[2]) for place in places]
     indexing, failures = IndexOptions(quiet=True, run=IndexRunner(engine)), Failures(printed=False)

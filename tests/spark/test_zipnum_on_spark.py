@@ -135,7 +135,7 @@ def interrupt(*arguments: object) -> None:
 def test_tasks_of_an_older_run_cannot_change_the_cluster_of_the_next_one(
     tmp_path: Path, engine: Engine, s3: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 33: a driver is gone, and one of its tasks writes its shard after another run has ended."""
+    """A driver is gone, and one of its tasks writes its shard after another run has ended."""
     works: list[ShardWork] = []
 
     def remember(step: Shuffle) -> None:

@@ -107,7 +107,7 @@ def test_without_a_hadoop_command_both_reasons_are_told(
 
 
 def test_many_files_are_copied_with_several_commands(hadoop: Path, tmp_path: Path) -> None:
-    """Issue 33: of 20,000 files for one mapper, none was read (`Argument list too long`)."""
+    """Of 20,000 files for one mapper, none was read (`Argument list too long`)."""
     write(hadoop, f'echo $# >>{tmp_path}/words\n[ "$3" = hdfs:///x/0 ] && exit 1; exit 0')
     urls = [f"hdfs:///x/{'y' * 100 * bool(number)}{number}" for number in range(20_000)]
     with pytest.raises(InputError):  # the first one is missing: the others are copied

@@ -150,7 +150,7 @@ class Outage:
 def test_an_outage_is_waited_for_by_every_request(
     bucket: Any, moto_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 33: a listing was given up after 28 seconds, and 30 seconds at the start ended a run."""
+    """A listing was given up after 28 seconds, and 30 seconds at the start ended a run."""
     bucket.put_object(Bucket="archives", Key="outage/a.warc.gz", Body=b"x")
     place, outage = locate("s3://archives/outage"), Outage(moto_url, monkeypatch)
     outage.begin(30)

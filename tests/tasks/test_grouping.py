@@ -33,7 +33,7 @@ def test_a_crawl_is_work_for_many_processes(size: int, least: int) -> None:
 
 
 def test_a_task_of_spark_that_is_repeated_reads_256_mb_at_most() -> None:
-    """Issue 33: it had at most 200 tasks, of 1.5 GB each for a crawl, whatever the number of cores."""
+    """It had at most 200 tasks, of 1.5 GB each for a crawl, whatever the number of cores."""
     groups = group_sources(sources([3 << 20] * 90_000), 800, 100_000)
     assert max(sum(source.size for source in group) for group in groups) <= 256 << 20
     assert len(groups) > 1000

@@ -1,4 +1,4 @@
-"""Issue 33: a fault of a machine fails the task, in every engine alike. Only a file that is itself at fault is skipped."""
+"""A fault of a machine fails the task, in every engine alike. Only a file that is itself at fault is skipped."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def test_an_input_that_is_undone_leaves_no_trace(before: int, undone: int, behin
 
 @given(st.integers(1, 9), st.integers(0, 999), st.integers(1, 400))
 def test_the_sample_does_not_depend_on_how_files_are_divided(parts: int, seed: int, size: int) -> None:
-    """Issue 33: nor on their order. With another number of mappers, Hadoop gave other split points."""
+    """Nor on their order. With another number of mappers, Hadoop gave other split points."""
     texts = [
         text_of([b"%d,%d)/ 2020 {}" % (file, line) + b" " * (line % 300) for line in range(100 + 9 * file)])
         for file in range(9)

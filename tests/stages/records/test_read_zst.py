@@ -140,7 +140,7 @@ def test_each_record_is_fetched_with_one_dictionary(contents: list[bytes], dicti
 
 
 def test_a_dictionary_is_prepared_once_per_process(dictionary: bytes) -> None:
-    """Issue 34: each `get` from Python prepared it again, and took five times as long as from gzip."""
+    """Each `get` from Python prepared it again, and took five times as long as from gzip."""
     one = DICTIONARY_FRAME + len(dictionary).to_bytes(4, "little") + dictionary
     assert dictionary_of(one) is dictionary_of(bytes(bytearray(one)))
     assert dictionary_of(one) is not dictionary_of(one + b"x")
