@@ -96,7 +96,7 @@ def test_inputs_of_this_machine_are_existing_cdx_files(tmp_path: Path) -> None:
     "name", ["cdx-00000.gz", "part-00002", "cluster.idx", "splits.txt", "cluster.json", "x"]
 )
 def test_only_what_a_failed_job_left_is_deleted(name: str, tmp_path: Path) -> None:
-    """Shards without a report are not of a job of cdxmill (issue 14)."""
+    """Shards without a report are not of a job of cdxmill."""
     from cdxmill.jobs.launcher.hadoop_directory import RemoteDirectory
     from cdxmill.jobs.launcher.zipnum_on_hadoop import clear
 

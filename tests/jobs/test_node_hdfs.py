@@ -109,7 +109,7 @@ def test_hadoop_fs_is_used_where_webhdfs_cannot_be(tmp_path: Path, has_urllib3: 
 def test_tasks_and_commands_have_the_same_patience(
     tmp_path: Path, run_cdxmill: RunCdxmill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A name node that accepts connections and never answers (issue 27: 3 s in a command were 32 s in a task)."""
+    """A name node that accepts connections and never answers: 3 s in a command were 32 s in a task."""
     (tmp_path / "cdxmill_splits.txt").write_bytes(b"")
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))

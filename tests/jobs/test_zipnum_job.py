@@ -164,7 +164,7 @@ def test_convert_numlines_and_compressor_are_used(
 def test_a_cluster_is_replaced_on_request_only(
     tmp_path: Path, run_cdxmill: RunCdxmill, run_job: RunJob
 ) -> None:
-    """As with `cdxmill zipnum` (issue 14): the same run is done already, another one is refused."""
+    """As with `cdxmill zipnum`: the same run is done already, another one is refused."""
     for name in ("a", "b"):
         (tmp_path / f"{name}.cdx").write_text(f"com,{name})/ 2020 {{}}\n")
     (tmp_path / "splits.txt").write_text("com,b)/\n")

@@ -1,4 +1,4 @@
-"""The launchers pass on what those of webarchive-indexing pass on (issue 33).
+"""The launchers pass on what those of webarchive-indexing pass on.
 
 `THEIRS` and `OF_HADOOP` are the commands of the originals, word by word. Those of Spark are for the variables that its
 spark_env.sh sets: SPARK_HOME, SPARK_HADOOP_OPTS and HADOOP_CONF_DIR. `DIFFERENT` says what is not passed on, and why.

@@ -42,5 +42,5 @@ def test_the_commands_run_under_the_sanitizers(truth: Truth, tmp_path: Path) -> 
 
 
 def test_members_and_frames_of_many_records_lose_only_what_is_damaged(truth: Truth) -> None:
-    """Before issue 34, 308 faults in the first 400: a bad first record cost all others of its member."""
+    """A bad first record once cost all others of its member: 308 faults in the first 400."""
     assert run_grouped(truth.sources, SEED, range(900)) == []
