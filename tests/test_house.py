@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -118,6 +120,13 @@ def test_code_says_directory() -> None:
 def test_there_are_no_todo_marks() -> None:
     marks = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
     assert [label(path) for path in LIBRARY if marks.search(path.read_text())] == []
+
+
+def test_no_file_has_two_sides_of_a_merge() -> None:
+    mark = re.compile(rb"^(<{7}|>{7}) ", re.M)
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False).stdout
+    paths = [ROOT / name for name in os.fsdecode(listed).split("\0") if name]
+    assert [path for path in paths if path.is_file() and mark.search(path.read_bytes())] == []
 
 
 def test_the_changelog_begins_with_the_version_of_the_package() -> None:

@@ -36,7 +36,9 @@ def record(url: str, kind: str, block: bytes) -> bytes:
     )
 
 
-RECORDS = [record(f"http://example.com/{n}\t", "resource", b"page %d " % n * (n * n * n)) for n in range(60)]
+RECORDS = [
+    record(f"http://example.com/{n}\t", "resource", b"page %d " % n * (n * n * n // 4)) for n in range(60)
+]
 
 
 def frames(records: list[bytes]) -> bytes:

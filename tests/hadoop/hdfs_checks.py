@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 
 import pytest
 
@@ -13,7 +14,12 @@ from ..storage.contract import BODY, check_storage, check_writing, write
 
 ROOT = "hdfs://127.0.0.1:9000"
 DIRECTORY = f"{ROOT}/storage"
-LARGE = random.Random(3).randbytes(20 << 20)
+
+
+@cache
+def large() -> bytes:
+    """More than one block of HDFS."""
+    return random.Random(3).randbytes(20 << 20)
 
 
 def test_the_contract_is_kept() -> None:
@@ -38,10 +44,10 @@ def test_files_are_read_in_pieces_and_two_that_write_one_do_not_meet() -> None:
     place = join(DIRECTORY, "large")
     with locate(place).write_atomic() as one, locate(place).write_atomic() as other:
         other.write(b"other")
-        one.write(LARGE)
+        one.write(large())
     with locate(place).open_ranges() as read_at:
-        assert b"".join(pieces(read_at)) == LARGE
-        assert read_at(10 << 20, 77) == LARGE[10 << 20 :][:77]
+        assert b"".join(pieces(read_at)) == large()
+        assert read_at(10 << 20, 77) == large()[10 << 20 :][:77]
     assert not [name for name in locate(DIRECTORY).entries() if name.endswith(".tmp")]
 
 

@@ -11,14 +11,18 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
 import boto3  # type: ignore[import-untyped]
-from moto.core.responses import ActionResult
-from moto.emr.models import Cluster, ElasticMapReduceBackend, Step, emr_backends
-from moto.emr.responses import ElasticMapReduceResponse
 from moto.server import ThreadedMotoServer
+
+if (
+    TYPE_CHECKING
+):  # moto's EMR and EC2 take 100 MB, which all processes of the tests would have, and copy with each fork
+    from moto.core.responses import ActionResult
+    from moto.emr.models import Cluster, ElasticMapReduceBackend, Step
+    from moto.emr.responses import ElasticMapReduceResponse
 
 REGION = "us-east-1"
 BUCKET = "archive-bucket"
@@ -89,6 +93,8 @@ class Emr:
 @contextmanager
 def emr_server() -> Iterator[Emr]:
     """A server without clusters, with an empty bucket, for as long as the context lasts."""
+    from moto.emr.models import emr_backends
+
     emr_backends[_ACCOUNT][REGION].reset()
     with patch.dict(os.environ, {**KEYS, "MOTO_IAM_LOAD_MANAGED_POLICIES": "true"}):
         server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
@@ -112,6 +118,9 @@ def _running(emr: Emr) -> Iterator[Emr]:
 
 def _changes(emr: Emr) -> Iterator[tuple[type, str, Callable[..., Any]]]:
     """What is done besides what moto does: class, method, and what stands in its place."""
+    from moto.emr.models import Cluster, ElasticMapReduceBackend
+    from moto.emr.responses import ElasticMapReduceResponse
+
     add_steps, describe_step = Cluster.add_steps, ElasticMapReduceBackend.describe_step
     add_applications, run_job_flow = Cluster.add_applications, ElasticMapReduceResponse.run_job_flow
     seen: dict[str, threading.Event] = {}

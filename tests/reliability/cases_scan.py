@@ -62,7 +62,7 @@ def _calls(code: str, *options: str) -> ScanCase:
 
 _TEXT = ("--where", "text:needle", "--extract", "url,main_text")
 _JSON = ("--where", "body:needle")
-_LARGE = b"<title>x</title><p>A needle</p>" + b"<p>" + b"word " * (20 << 20)
+_LARGE = b"<title>x</title><p>A needle</p>" + b"<p>" + b"word " * (8 << 20)
 _BOMB = gzip.compress(PAGE + bytes(300 << 20), 1)
 
 CASES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,13 @@ from cdxmill.storage import s3
 from cdxmill.storage.location import locate
 from tests.material.background import in_background
 
-LARGE = random.Random(9).randbytes(20 << 20)
+
+@cache
+def large() -> bytes:
+    """More than two parts of an upload."""
+    return random.Random(9).randbytes(20 << 20)
+
+
 """Several parts of a multipart upload."""
 
 
@@ -43,7 +50,7 @@ def body_of(client: Any, key: str) -> bytes:
 
 
 def test_large_files_are_uploaded_in_parts_and_small_ones_at_once(bucket: Any) -> None:
-    for key, body in (("large", LARGE), ("small", b"small")):
+    for key, body in (("large", large()), ("small", b"small")):
         with locate(f"s3://written/{key}").write_atomic() as file:
             file.write(body)
         assert body_of(bucket, key) == body
@@ -144,6 +151,6 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 def test_an_upload_that_fails_half_way_is_aborted(failing: list[str]) -> None:
     told = r"^s3://b/k: cannot be written \(403.*\); check the access rights$"
     with pytest.raises(StoppedError, match=told), locate("s3://b/k").write_atomic() as file:
-        file.write(LARGE)
+        file.write(large())
     assert [request for request in failing if request.startswith("DELETE")] == ["DELETE uploadId=7"]
     assert "POST uploadId=7" not in failing, "never completed"
