@@ -50,7 +50,7 @@ use_positional() {
     WARC_MANIFEST=${positional[1]}
     : "${WARC_BUCKET:=s3a://commoncrawl}" "${WARC_CDX_BUCKET:=$temporary}"
     if [[ -z "$WARC_MANIFEST" && -z "${WARC_CDX:-}" ]]; then
-        WARC_CDX=$temporary/$crawl/cdx/segments/*/*/*.cdx.gz
+        WARC_CDX="$temporary/$crawl/cdx/segments/*/*/*.cdx.gz"
         : "${WARC_CDX_SAMPLE:=$temporary/$crawl/cdx/segments/*[358]/*/*.cdx.gz}"
     fi
     : "${WARC_CDX:=$WARC_CDX_BUCKET/cc-index/cdx/$crawl/segments/*/*/*.cdx.gz}"

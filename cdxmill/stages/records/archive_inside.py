@@ -19,7 +19,7 @@ from cdxmill.capture import Headers
 from cdxmill.formats.archives.warc_header import parse_fields
 from cdxmill.stages.records.parse_header import RecordError, content_length, read_header, starts_record
 from cdxmill.stages.records.record_parts import BLOCK_HEAD
-from cdxmill.stages.records.resync import MIN_COST, Resync
+from cdxmill.stages.records.resync import Resync
 from cdxmill.stages.records.swallowed import swallows_records
 from cdxmill.stages.window import Window
 
@@ -33,6 +33,8 @@ _ARC_LINE = re.compile(rb"[a-z]{1,16}:[^\s]+ [^\n]*\n")
 _GAP = 64
 _FREE, _SHARE = 16 << 20, 3
 """The limit of bytes that were passed for damaged records with an unknown end; see Resync."""
+_MIN_COST = 1 << 12
+"""Bytes that each of them counts at least: to pass one takes as long as to read these."""
 
 
 class _Header(NamedTuple):
@@ -150,7 +152,7 @@ class ArchiveInside:
                 after = self._resync.first(pos + 1)
                 if number and after - pos <= len(_CLOSING):  # a damaged closing
                     return _Stretch(number, pos, True)
-                self._spent += max(after - pos, MIN_COST)
+                self._spent += max(after - pos, _MIN_COST)
                 pos = after
             else:
                 break

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from cdxmill.stages.records.parse_header import starts_record
 from cdxmill.stages.window import MemberError, Window
 
-MIN_COST, _MIN_STEP = 1 << 12, 1 << 8
-"""Bytes that a failed probe counts at least, because it takes as long as reading them, and that are then skipped at least."""
+_MIN_COST = 1 << 8
+"""Bytes that a failed probe counts at least."""
 _FREE = 16 << 20
 _SHARE = 3
 
@@ -81,6 +81,6 @@ class Resync:
         return self._window.end()
 
     def _step(self, pos: int, cost: int) -> int:
-        step = max(cost, _MIN_STEP)
-        self._spent += max(cost, MIN_COST)
-        return pos + (1 if self._spent <= _FREE + _SHARE * (pos + step) else step)
+        cost = max(cost, _MIN_COST)
+        self._spent += cost
+        return pos + (1 if self._spent <= _FREE + _SHARE * (pos + cost) else cost)
