@@ -324,7 +324,9 @@ def _sweep_remote(directory: Location) -> None:
     """Delete temporary files that a killed run left in a directory of HDFS. S3 has none. Raises InputError, StoppedError."""
     if directory.properties.has_directories:
         for name in directory.entries():
-            if OWN_TEMPORARY.fullmatch(name) and not name.startswith(f".{LOCK}."):  # of a run that waits
+            if OWN_TEMPORARY.fullmatch(name) and not name.startswith(
+                ".."
+            ):  # of a lock or probe of a run that waits
                 (directory / name).remove()
 
 

@@ -115,7 +115,7 @@ def test_the_lock_of_a_killed_run_is_taken_and_no_other_file(elsewhere: str) -> 
 def test_temporary_files_of_killed_workers_are_deleted_on_hdfs(elsewhere: str) -> None:
     """A worker that is killed may have sent its file already, and a switch would move it with the cluster."""
     place, left = locate(elsewhere), [temporary_name("cdx-00000.gz"), temporary_name("a.cdx.gz")]
-    stay = {".a.tmp", "x.7-01234567.tmp", temporary_name(".lock"), "sub"}
+    stay = {".a.tmp", "x.7-01234567.tmp", temporary_name(".lock"), temporary_name(".cdxmill-7.probe"), "sub"}
     for name in (*left, *stay - {"sub"}, f"sub/{left[0]}"):
         write(place / name, b"x")
     with hold(place):
