@@ -110,9 +110,7 @@ def _hold_remote(directory: Location, note: Callable[[str], None]) -> Iterator[_
     lock = _RemoteLock(directory, note)
     WITH_EACH_TICK.append(renew_held)
     try:
-        _sweep_remote(
-            directory
-        )  # also without a lock: a worker may have written after its run ended with an error
+        _sweep_remote(directory)
         yield lock
     except BaseException:
         with suppress(InputError, StoppedError):
@@ -321,12 +319,14 @@ def _now() -> str:
 
 
 def _sweep_remote(directory: Location) -> None:
-    """Delete temporary files that a killed run left in a directory of HDFS. S3 has none. Raises InputError, StoppedError."""
+    """Delete temporary files that a killed run left in a directory of HDFS. S3 has none. Raises InputError, StoppedError.
+
+    A worker may have written one after its run ended with an error and deleted its lock. Those of hidden files stay: they
+    are locks and probes of runs that wait.
+    """
     if directory.properties.has_directories:
         for name in directory.entries():
-            if OWN_TEMPORARY.fullmatch(name) and not name.startswith(
-                ".."
-            ):  # of a lock or probe of a run that waits
+            if OWN_TEMPORARY.fullmatch(name) and not name.startswith(".."):
                 (directory / name).remove()
 
 
