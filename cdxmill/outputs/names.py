@@ -182,7 +182,7 @@ def check_index_names(archives: Iterable[Input], advice: str = _APART) -> None:
 def _longer_paths(archives: Sequence[Input]) -> dict[Input, str]:
     paths = {archive: below(identity(archive.location)) for archive in archives}
     parent = os.path.commonpath([posixpath.dirname(path) for path in paths.values()]) if paths else ""
-    return {archive: posixpath.relpath(path, parent or ".") for archive, path in paths.items()}
+    return {archive: posixpath.relpath(path, parent) for archive, path in paths.items()}
 
 
 def identity(path: PathOrUrl) -> str:
