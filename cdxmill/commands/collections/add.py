@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import filterfalse
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ from cdxmill.commands.collections.add_lines import NewLines, add_lines
 from cdxmill.commands.collections.change_shards import Done, Others, make_changeable, work_directory
 from cdxmill.commands.collections.compact import compact
 from cdxmill.commands.collections.identity import Known, KnownArchive, find_known, lines_in
-from cdxmill.commands.collections.other_clusters import OtherCluster
+from cdxmill.commands.collections.other_clusters import OtherCluster, check_shards
 from cdxmill.commands.collections.summary import LOG, MOST_OVERLAYS, ChangeSummary, logged, summary_of
 from cdxmill.commands.per_archive.index import index_options, index_to_directory
 from cdxmill.errors import InputError, UsageError
@@ -27,6 +28,7 @@ from cdxmill.formats.clusters.zipnum import (
     ARCHIVES,
     CDX_DIRECTORY,
     MANIFEST,
+    BlockRef,
     format_path_index,
     parse_path_index,
 )
@@ -40,7 +42,7 @@ from cdxmill.outputs.existing import Rule
 from cdxmill.outputs.names import identity, unique_names
 from cdxmill.outputs.record import OutputRecord, recorded, state_of
 from cdxmill.running.failures import Failure, Failures
-from cdxmill.running.processes import RunTasks
+from cdxmill.running.processes import RunTasks, run_tasks
 from cdxmill.running.resume import WorkDirectory
 from cdxmill.search.lookup import open_searched
 from cdxmill.search.opened import OpenCluster
@@ -192,7 +194,10 @@ def _new_lines(
     if why and engine is not None:
         raise UsageError(f"{why}, so --engine spark cannot add it; add it without --engine")
     if not why:
-        return NewLines(others=Others(_new_clusters(change, inputs, excluded, asked, failures), excluded))
+        run = engine or run_tasks
+        checked = check_shards(inputs.clusters, failures, asked.processes, asked.quiet, run)
+        new = _new_clusters(change, inputs._replace(clusters=checked), excluded, asked, failures)
+        return NewLines(others=Others(new, excluded))
     shards = [str(one.place / shard.name) for one in inputs.clusters for shard in one.manifest.files]
     found = take_inventory([*inputs.paths, *shards], formats=True).sources
     sources = [one for one in found if not _is_empty_list(one)]
@@ -220,8 +225,8 @@ def _new_clusters(
         own = _formats(change.place, cluster)
         for one in inputs.clusters:
             with open_searched(one.place) as other:
-                check_formats([*own, *_formats(one.place, other)])
-                known = find_known(lines_of_cluster(other, one.manifest.blocks, excluded), cluster)
+                check_formats([*own, *_formats(one.place, other, one.skipped)])
+                known = find_known(lines_of_cluster(one, other, excluded), cluster)
             if _is_new(known, inputs, asked.again, failures):
                 new.append(one)
             else:
@@ -259,9 +264,11 @@ def _is_empty_list(source: CdxSource) -> bool:
     return source.is_empty and not source.path.endswith(".gz")
 
 
-def _formats(place: Location, cluster: OpenCluster) -> list[CdxSource]:
-    """The cluster as a CDX file with the format of its first line. Nothing if it is empty."""
-    block = next(cluster.reader.index.blocks(b""), None)
+def _formats(
+    place: Location, cluster: OpenCluster, skipped: frozenset[BlockRef] = frozenset()
+) -> list[CdxSource]:
+    """The cluster as a CDX file with the format of its first line, of a block that is not skipped. Nothing if it is empty."""
+    block = next(filterfalse(skipped.__contains__, cluster.reader.index.blocks(b"")), None)
     if block is None:
         return []
     line = cluster.blocks.text_of(block, b"").between(b"", block.key + b"!")[0][0]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import filterfalse, islice
 
 from cdxmill.cluster.change import Change
 from cdxmill.commands.collections.add_lines import LARGE
 from cdxmill.commands.collections.identity import LinesToKnow
-from cdxmill.commands.collections.other_clusters import OtherCluster, lines_of, why_not_copied
+from cdxmill.commands.collections.other_clusters import OtherCluster, all_blocks, lines_of, why_not_copied
 from cdxmill.commands.collections.summary import MOST_ADDED
-from cdxmill.formats.clusters.zipnum import BEYOND, MANIFEST
+from cdxmill.formats.clusters.zipnum import MANIFEST
 from cdxmill.options.collections import OVERLAY, Adding
-from cdxmill.running.processes import RunTasks, run_tasks
+from cdxmill.running.processes import RunTasks
 from cdxmill.search.opened import OpenCluster
 from cdxmill.stages.lines.drop_lines import LineRange, outside
 
@@ -39,15 +39,16 @@ def why_not_added(
     if engine is None and asked.mode is None and own >= LARGE and lines <= MOST_ADDED * own:
         return "there are few new lines"  # they may become an overlay
     wanted = change.manifest.compressor._replace(version="")
-    return why_not_copied(clusters, wanted, change.manifest.numlines, asked, engine or run_tasks)
+    return why_not_copied(clusters, wanted, change.manifest.numlines)
 
 
-def lines_of_cluster(cluster: OpenCluster, blocks: int, excluded: Sequence[LineRange]) -> LinesToKnow:
-    """The lines of a cluster with that number of blocks. Those in `excluded` say nothing."""
+def lines_of_cluster(other: OtherCluster, cluster: OpenCluster, excluded: Sequence[LineRange]) -> LinesToKnow:
+    """The lines of another cluster, which is open as `cluster`. Those in `excluded` say nothing."""
 
-    def outside_of(lists: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
-        return (outside(lines, excluded) if excluded else lines for lines in lists)
+    def lists(step: int = 1) -> Iterator[list[bytes]]:
+        sound = filterfalse(other.skipped.__contains__, all_blocks(cluster))
+        for block in islice(sound, 0, None, step):
+            lines = lines_of(block, cluster.reader.read)
+            yield outside(lines, excluded) if excluded else lines
 
-    chosen = islice(cluster.reader.index.blocks(b""), 0, None, max(1, blocks // _BLOCKS))
-    some = (lines_of(block, cluster.reader.read) for block in chosen)
-    return LinesToKnow(outside_of(some), lambda: outside_of(cluster.lines(b"", BEYOND)))
+    return LinesToKnow(lists(max(1, other.manifest.blocks // _BLOCKS)), lists)

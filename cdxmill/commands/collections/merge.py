@@ -1,7 +1,7 @@
 """merge: clusters -> one new cluster of all their lines. A shard is a sorted file, so nothing is sorted again.
 
 Blocks between whose lines no other cluster has any are copied, if all clusters have blocks as they are wanted. If a cluster has
-others, has no cluster.json, or is damaged, all blocks are written again, as `zipnum` does.
+others, has no cluster.json, or a damaged index, all shards are sorted files for `zipnum`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def merge(asked: Merging, failures: Failures) -> ClusterSummary:
     others = [OtherCluster(one, manifest) for one, manifest in found if manifest is not None]
     is_sound = len(failures.items) == reported and not read_excluded(locate(place))
     used = used_compressor(options.compressor)
-    if is_sound and others == found and not why_not_copied(others, used, options.block_lines, asked):
+    if is_sound and len(others) == len(found) and not why_not_copied(others, used, options.block_lines):
         options = replace(options, make=partial(make_merged, others), method="merge")
     archives = format_path_index(_archives(clusters))[0]
     beside = Beside([ARCHIVES], archives) if archives else Beside()

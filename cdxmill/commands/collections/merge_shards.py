@@ -8,7 +8,7 @@ from heapq import merge
 from typing import NamedTuple
 
 from cdxmill.commands.clusters.zipnum import Made, ZipnumOptions
-from cdxmill.commands.collections.other_clusters import OtherCluster, OtherClusters
+from cdxmill.commands.collections.other_clusters import OtherCluster, OtherClusters, check_shards
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import part_of, shard_name
@@ -46,6 +46,7 @@ def make_merged(
     """Write the shards: see `commands.clusters.zipnum.Make`. Raises InputError, StoppedError."""
     points = list(options.points) if options.points is not None else _points(clusters, options.shards)
     bounds = zip([b"", *points], [*points, None], strict=True)
+    clusters = check_shards(clusters, failures, options.processes, options.quiet)
     tasks = [
         MergeTask(number, clusters, found, directory, options.compressor, options.block_lines)
         for number, found in enumerate(bounds)

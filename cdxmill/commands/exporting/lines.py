@@ -136,10 +136,9 @@ class ExportedLines:
     def _report(self, block: BlockRef, error: DamagedCluster | InputError) -> None:
         """Report a block whose lines are missing."""
         self.has_skipped = True
-        reason = error.reason if isinstance(error, InputError) else str(error)
         where = f"{self.cluster}/{block.shard.decode(errors='replace')}"
         self.failures.add(
-            where, block.offset, f"{reason}; the lines of this block are missing", DamagedCluster.hint
+            where, block.offset, f"{error.reason}; the lines of this block are missing", DamagedCluster.hint
         )
 
     def _several(self) -> Iterator[list[bytes]]:

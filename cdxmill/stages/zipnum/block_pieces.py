@@ -7,6 +7,7 @@ text         [........................]...         inflated piece by piece, only
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import chain
 from threading import Lock
 from typing import ClassVar
@@ -120,10 +121,8 @@ class BlockPieces:
         size = header_bytes(head)
         if len(head) < size <= length:
             head += self._read_exactly(len(head), size - len(head))
-        try:
+        with suppress(ValueError):  # the lines do not depend on the table; `verify` reports it
             self.sections = parse_sections(head, length)
-        except ValueError as error:
-            raise self.corrupt(str(error)) from None
         if self.sections is None:
             self._tables.without.add(self.block.shard)
             pieces = self._checked(self._inflated(head), self.block.key)
@@ -235,4 +234,4 @@ def check_length(block: BlockRef) -> None:
 
 
 def _damaged(block: BlockRef, why: str) -> DamagedCluster:
-    return DamagedCluster(f"{block.shard.decode(errors='replace')}@{block.offset}: {why}")
+    return DamagedCluster(f"{block.shard.decode(errors='replace')}@{block.offset}: {why}", why)

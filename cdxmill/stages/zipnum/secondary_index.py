@@ -61,9 +61,13 @@ _HELD = 4 << 20
 
 
 class DamagedCluster(ValueError):
-    """A block or the index of a cluster is corrupt."""
+    """A block or the index of a cluster is corrupt. `reason` does not name the block."""
 
     hint = "check it with cdxmill verify, or build the cluster again"
+
+    def __init__(self, text: str, reason: str = "") -> None:
+        super().__init__(text)
+        self.reason = reason or text
 
 
 class Start(NamedTuple):
