@@ -14,13 +14,8 @@ from dataclasses import field, replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from cdxmill.commands.clusters.zipnum import (
-    Made,
-    ZipnumOptions,
-    build_cluster,
-    summary_of_made,
-    zipnum_options,
-)
+from cdxmill.commands.clusters.zipnum import build_cluster, summary_of_made, zipnum_options
+from cdxmill.commands.clusters.zipnum_options import Made, ZipnumOptions
 from cdxmill.errors import UsageError
 from cdxmill.formats.clusters.compressor import checked_compressor
 from cdxmill.inputs.cdx_files import Inventory, cdx_files_of, read_pieces

@@ -17,7 +17,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cdxmill.commands.clusters.zipnum import Made, ZipnumOptions
+from cdxmill.commands.clusters.zipnum_options import Made, ZipnumOptions
 from cdxmill.commands.count import CountTask, GroupResult
 from cdxmill.commands.own_function import OwnSource
 from cdxmill.commands.per_archive.recompress_elsewhere import RecompressWork

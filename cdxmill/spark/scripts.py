@@ -17,7 +17,8 @@ from typing import NoReturn, TypeVar
 
 from cdxmill.cluster.find import local_directory
 from cdxmill.cluster.split_files import read_splits, split_files, write_splits
-from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster, check_inputs, zipnum_options
+from cdxmill.commands.clusters.zipnum import build_cluster, check_inputs, zipnum_options
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.commands.per_archive.index import IndexOptions, index_to_directory
 from cdxmill.errors import INTERRUPTED, STOPPED, CdxmillError, UsageError
 from cdxmill.formats.clusters.split_points import format_boundaries, parse_boundaries

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from cdxmill.commands.clusters.verify import verify
-from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.zipnum import build_cluster
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.errors import CdxmillError
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.options.clusters import Verifying

@@ -14,7 +14,8 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.cluster.write import write_index
-from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.zipnum import build_cluster
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.formats.clusters.zipnum import key_of
 from cdxmill.running.failures import Failures
 from cdxmill.storage import patience

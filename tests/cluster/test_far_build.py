@@ -13,7 +13,7 @@ import pytest
 
 from cdxmill.cluster.own_run import RUN
 from cdxmill.commands.clusters.build import BuildSummary, build
-from cdxmill.commands.clusters.zipnum import ZipnumOptions
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.commands.per_archive import index
 from cdxmill.commands.per_archive.index import IndexOptions
 from cdxmill.errors import UsageError

@@ -14,7 +14,8 @@ import pytest
 from cdxmill.cluster import reader as reader_module
 from cdxmill.cluster.open_shards import OpenShard, OpenShards
 from cdxmill.cluster.reader import open_cluster
-from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.zipnum import build_cluster
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.errors import InputError
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import Location

@@ -13,7 +13,8 @@ import pytest
 from cdxmill import lookup
 from cdxmill.cluster import switch
 from cdxmill.cluster.output import mend
-from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.zipnum import build_cluster
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.errors import InputError, UsageError
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import locate
@@ -27,7 +28,8 @@ CHILD = """
 import ctypes, os, sys
 from pathlib import Path
 from cdxmill.cluster import switch
-from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.zipnum import build_cluster
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import Location
 

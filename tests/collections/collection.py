@@ -15,7 +15,8 @@ from cdxmill.cluster.split_files import SPLITS, stored_splits
 from cdxmill.cluster.write import kept_shards, read_manifest
 from cdxmill.commands.clusters.publish import publish
 from cdxmill.commands.clusters.verify import verify
-from cdxmill.commands.clusters.zipnum import ClusterSummary, ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.zipnum import ClusterSummary, build_cluster
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.commands.collections.add import add
 from cdxmill.commands.collections.compact import compact
 from cdxmill.commands.collections.merge import merge

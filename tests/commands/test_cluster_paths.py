@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.zipnum import build_cluster
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.running.failures import Failures
 from tests.storage.range_server import serving
 

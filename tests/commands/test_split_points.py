@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cdxmill.commands.clusters.split_points import points_of_cluster
-from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.zipnum import build_cluster
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.commands.sample import sample
 from cdxmill.formats.clusters.split_points import parse_sequence_file, parse_text
 from cdxmill.formats.clusters.zipnum import BlockRef

@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdxmill.commands.clusters import zipnum
-from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.zipnum import build_cluster
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.running.failures import Failures
 from cdxmill.stages.lines import line_lists, merge_lines
 from cdxmill.stages.lines.line_lists import is_capture_line

@@ -11,7 +11,8 @@ import pytest
 
 from cdxmill.commands import sample as sample_command
 from cdxmill.commands.clusters.verify import verify
-from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.zipnum import build_cluster
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.inputs.cdx_files import take_inventory
 from cdxmill.options.clusters import Sampling, Verifying
 from cdxmill.running.failures import Failures

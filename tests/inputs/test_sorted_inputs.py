@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from cdxmill.commands.clusters import zipnum
-from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.zipnum import build_cluster
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.errors import StoppedError
 from cdxmill.running.failures import Failures
 from cdxmill.stages.lines import sorted_input

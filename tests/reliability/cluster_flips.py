@@ -25,7 +25,8 @@ from pathlib import Path
 
 from cdxmill.api.searches import Cluster
 from cdxmill.commands.clusters.verify import verify
-from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.zipnum import build_cluster
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.errors import CdxmillError
 from cdxmill.options.clusters import Verifying
 from cdxmill.running.failures import Failures

@@ -13,7 +13,8 @@ from zlib import crc32
 import pytest
 
 from cdxmill.cluster.reader import open_cluster
-from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.zipnum import build_cluster
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.compressor import BLOCKS, Compressor
 from cdxmill.formats.clusters.manifest import format_manifest, parse_manifest

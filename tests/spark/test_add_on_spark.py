@@ -10,7 +10,8 @@ import pytest
 import cdxmill
 from cdxmill.cli.main import main
 from cdxmill.cluster.own_run import start_run
-from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.zipnum import build_cluster
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.commands.collections.add import add
 from cdxmill.errors import UsageError
 from cdxmill.options.collections import Adding

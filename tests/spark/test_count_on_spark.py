@@ -11,7 +11,7 @@ import pytest
 
 from cdxmill.commands import count
 from cdxmill.commands.clusters.build import build
-from cdxmill.commands.clusters.zipnum import ZipnumOptions
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.commands.count import RunCounts, count_asked
 from cdxmill.commands.per_archive.index import IndexOptions, IndexTask
 from cdxmill.errors import StoppedError

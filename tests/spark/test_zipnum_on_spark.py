@@ -16,7 +16,8 @@ import pytest
 
 from cdxmill.cluster import output
 from cdxmill.commands.clusters import zipnum
-from cdxmill.commands.clusters.zipnum import ClusterSummary, ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.zipnum import ClusterSummary, build_cluster
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.compressor import BLOCKS
 from cdxmill.inputs.cdx_files import take_inventory

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.zipnum import build_cluster
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.errors import InputError
 from cdxmill.running.failures import Failures
 from cdxmill.search.lookup import lookup_many

@@ -13,13 +13,13 @@ from cdxmill.commands.clusters.next_step import next_commands
 from cdxmill.commands.clusters.zipnum import (
     Beside,
     ClusterSummary,
-    ZipnumOptions,
     check_inputs,
     summary_of,
     with_exclusions,
     with_shards,
     write_cluster,
 )
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.commands.per_archive.index import IndexOptions, IndexSummary, index_to_directory
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, CDX_DIRECTORY, format_path_index

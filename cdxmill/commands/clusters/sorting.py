@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.inputs.cdx_files import Inventory
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
@@ -13,9 +14,6 @@ from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 from cdxmill.stages.lines.sort_lines import Run
 from cdxmill.tasks.sampling import group_sources, guess_ceiling
 from cdxmill.tasks.sorting import SortResult, SortTask, share_of_runs, sort_group
-
-if TYPE_CHECKING:
-    from cdxmill.commands.clusters.zipnum import ZipnumOptions
 
 
 def sort_files(

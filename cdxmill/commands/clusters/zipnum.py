@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from cdxmill.cluster.exclude import EXCLUDED, read_excluded
 from cdxmill.cluster.find import local_directory
@@ -29,69 +29,29 @@ from cdxmill.cluster.write import (
     write_shard_of,
 )
 from cdxmill.commands.clusters.sorting import sort_files
+from cdxmill.commands.clusters.zipnum_options import Made, ZipnumOptions
 from cdxmill.errors import InputError, StoppedError, UsageError
-from cdxmill.formats.clusters.compressor import BLOCKS, Compressor, checked_compressor
+from cdxmill.formats.clusters.compressor import checked_compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
-from cdxmill.formats.clusters.zipnum import BLOCK_LINES
 from cdxmill.formats.lines.cdx_lines import FIELDS
 from cdxmill.inputs.cdx_files import Inventory, check_formats, have_changed, take_inventory
 from cdxmill.inputs.shared_names import two_archives
 from cdxmill.messages import count, human_bytes
 from cdxmill.options.clusters import ClusterOptions, ClusterOutput
-from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WORK, WorkDirectory, fingerprint
 from cdxmill.stages.lines.cdx_text import name_of
-from cdxmill.stages.lines.drop_lines import LineRange
 from cdxmill.stages.lines.sample_lines import Sample
 from cdxmill.stages.lines.sort_lines import Run, cut_runs
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.tasks.sampling import (
-    SAMPLES_PER_SHARD,
     guess_ceiling,
     run_sampling,
     sample_tasks,
     shards_by_size,
     splits_of,
 )
-from cdxmill.version import __version__
-
-
-@dataclass(frozen=True, kw_only=True)
-class ZipnumOptions:
-    """How a cluster is built. If `points` is None, `shards` - 1 of them are found by sampling.
-
-    If `shards` is 0, the size of the CDX files decides (see `shards_by_size`).
-    """
-
-    shards: int = 0
-    points: tuple[bytes, ...] | None = None
-    block_lines: int = BLOCK_LINES
-    compressor: Compressor = BLOCKS
-    convert: bool = False
-    seed: int = 0
-    processes: int = 1
-    location: str | None = None
-    replace: bool = False
-    quiet: bool = False
-    make: Make | None = None
-    """Makes the shards on another engine."""
-    method: str = "zipnum"
-    """How blocks are cut: what other bytes depend on than inputs and options."""
-    excluded: tuple[LineRange, ...] = ()
-    """Lines that are skipped."""
-    is_far: bool = False
-    """Whether the tasks of that engine can outlive this process: they get a directory of their own."""
-
-    @property
-    def sample_size(self) -> int:
-        """Lines of the sample; 0 if the split points are given."""
-        return self.shards * SAMPLES_PER_SHARD if self.points is None else 0
-
-    def settings(self) -> tuple[object, ...]:
-        """Everything besides the inputs that the bytes of a cluster depend on."""
-        lines = self.method, self.points, self.shards, self.convert, self.seed, self.excluded
-        return *lines, self.block_lines, self.compressor, self.compressor.version(), __version__
 
 
 def zipnum_options(
@@ -126,28 +86,6 @@ def output_place(asked: ClusterOutput, *, is_local: bool) -> PathOrUrl:
     """The directory of a new cluster, or unless it `is_local` its URL. Raises UsageError."""
     place = os.fspath(asked.output)
     return place if locate(place).is_listed and not is_local else local_directory(place)
-
-
-class Made(NamedTuple):
-    """The shards that an engine has written. `taken` counts the lines of all inputs, with duplicates."""
-
-    shards: list[ShardEntry]
-    points: list[bytes]
-    taken: int
-    failures: list[Failure]
-    has_read_twice: bool = False
-
-
-class Make(Protocol):
-    """An engine: writes the shards of the files in the inventory to `directory`, and reports the files that failed.
-
-    The results of finished shards are in `directory`/.work, where a rerun finds them.
-    """
-
-    def __call__(
-        self, inventory: Inventory, directory: Location, options: ZipnumOptions, failures: Failures, /
-    ) -> Made:
-        """Write the shards. Raises StoppedError."""
 
 
 class Beside(NamedTuple):

@@ -14,7 +14,7 @@ from cdxmill.cluster.change import Change, changed_record, delete_kept, open_cha
 from cdxmill.cluster.exclude import read_excluded
 from cdxmill.cluster.write import read_manifest
 from cdxmill.commands.clusters.sorting import sort_files
-from cdxmill.commands.clusters.zipnum import ZipnumOptions
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.commands.collections.add_clusters import lines_of_cluster, why_not_added
 from cdxmill.commands.collections.add_lines import NewLines, add_lines
 from cdxmill.commands.collections.change_shards import Done, Others, make_changeable, work_directory

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from heapq import merge
 from typing import NamedTuple
 
-from cdxmill.commands.clusters.zipnum import Made, ZipnumOptions
+from cdxmill.commands.clusters.zipnum_options import Made, ZipnumOptions
 from cdxmill.commands.collections.other_clusters import OtherCluster, OtherClusters, check_shards
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import ShardEntry

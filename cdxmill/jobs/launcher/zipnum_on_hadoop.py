@@ -17,7 +17,7 @@ from cdxmill.cluster.output import check_replaceable, mend, put_in_place
 from cdxmill.cluster.own_run import RUN, left_runs, remove_runs, run_place, start_run
 from cdxmill.cluster.switch import MARK, entries
 from cdxmill.cluster.write import write_cluster_files
-from cdxmill.commands.clusters.zipnum import ZipnumOptions
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.formats.clusters.split_points import format_partition_file, format_text
 from cdxmill.formats.clusters.zipnum import INDEX, LOCATIONS, MANIFEST, SUMMARY, part_name
