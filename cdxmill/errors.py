@@ -40,17 +40,18 @@ class HeldError(UsageError):
 
 
 class InputError(CdxmillError):
-    """One input is missing, unreadable or corrupt as a whole."""
+    """One input is missing, unreadable or corrupt as a whole, or from `offset` on."""
 
     status = FAILED
 
-    def __init__(self, path: str, reason: str, hint: str = "") -> None:
-        self.path, self.reason, self.hint = path, reason, hint
-        super().__init__(f"{path}: {reason}" + (f"; {hint}" if hint else ""))
+    def __init__(self, path: str, reason: str, hint: str = "", offset: int | None = None) -> None:
+        self.path, self.reason, self.hint, self.offset = path, reason, hint, offset
+        where = path if offset is None else f"{path}@{offset}"
+        super().__init__(f"{where}: {reason}" + (f"; {hint}" if hint else ""))
 
-    def __reduce__(self) -> tuple[type[InputError], tuple[str, str, str]]:
-        """Pickle the type and its three fields: workers send their errors to the parent process."""
-        return type(self), (self.path, self.reason, self.hint)
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, str, str, int | None]]:
+        """Pickle the type and its fields: workers send their errors to the parent process."""
+        return type(self), (self.path, self.reason, self.hint, self.offset)
 
 
 class AbsentError(InputError):

@@ -128,7 +128,8 @@ def _print_lines_of_many(arguments: LookupArguments, urls: Iterable[str], out: B
     from cdxmill.stages.lines.line_lists import text_of
 
     skipped = _Skipped()
-    for answer in lookup_named(arguments.cluster, urls, arguments, skipped, arguments.newest_crawls):
+    skip = skipped if arguments.url is not None else skipped.unless_corrupt
+    for answer in lookup_named(arguments.cluster, urls, arguments, skip, arguments.newest_crawls):
         if answer.error is not None:
             if arguments.url is not None:
                 raise answer.error
@@ -148,7 +149,7 @@ def _is_one_cluster(arguments: LookupArguments) -> bool:
 
 
 class _Skipped:
-    """Reports URLs that are invalid. Of lines that cannot be parsed, and answers with a corrupt block, the first ones."""
+    """Reports URLs that are invalid. Of lines that cannot be parsed, corrupt blocks, and answers that need one, the first ones."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -159,12 +160,19 @@ class _Skipped:
         print_error(str(error))
         self._has_invalid = True
 
-    def __call__(self, error: InputError, effect: str = "the line is skipped") -> None:
+    def unless_corrupt(self, error: InputError) -> None:
+        """Report what is no corrupt block. Raise that, to report the URLs that need it."""
+        if isinstance(error, CorruptError):
+            raise error
+        self(error)
+
+    def __call__(self, error: InputError, effect: str = "") -> None:
         self._count += 1
         if isinstance(error, AbsentError):  # not a line but a crawl
             print_error(str(error))
         elif self._count <= _MOST_REPORTED:
-            print_error(f"{error}; {effect}")
+            done = effect or ("" if isinstance(error, CorruptError) else "the line is skipped")
+            print_error("; ".join(filter(None, (str(error), done))))
 
     def is_empty(self) -> bool:
         """Whether nothing was reported. Reports how many more there were."""
@@ -181,7 +189,7 @@ def _print_sizes(arguments: LookupArguments, urls: Iterable[str], out: BinaryIO)
     from cdxmill.search.query import PreparedQuery
 
     skipped = _Skipped()
-    prepared = PreparedQuery(arguments, skipped)
+    prepared = PreparedQuery(arguments, skipped if arguments.input is None else skipped.unless_corrupt)
     with _open_sized(arguments, prepared, skipped) as sized:
         for url in urls:
             try:

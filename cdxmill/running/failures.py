@@ -46,7 +46,7 @@ class Failure(NamedTuple):
     def from_error(cls, error: InputError, path: str | None = None) -> Failure:
         """A file that cannot be read; `path` is its name in messages."""
         name = error.path if path is None else path
-        return cls(name, None, error.reason, error.hint, isinstance(error, OutageError))
+        return cls(name, error.offset, error.reason, error.hint, isinstance(error, OutageError))
 
     def __str__(self) -> str:
         where = self.path if self.offset is None else f"{self.path}@{self.offset}"

@@ -32,8 +32,8 @@ def lookup(
     """The lines of `url` in a cluster or CDX file, without line ends, as pywb's CDX server would answer it.
 
     Raises UsageError if the query is invalid or no cluster exists there. Raises InputError if the cluster cannot
-    be read or is corrupt. The answer is never silently incomplete. If a line cannot be parsed, `skip` is called and
-    the line is skipped; without `skip`, InputError is raised.
+    be read or is corrupt. The answer is never silently incomplete. If a line cannot be parsed, or a block is corrupt, `skip` is called and
+    it is skipped; without `skip`, InputError is raised.
     """
     prepared = PreparedQuery(query, skip)
     keys = prepared.keys(url)

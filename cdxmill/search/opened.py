@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from cdxmill.cluster.reader import damage_as_input_error
 from cdxmill.errors import UsageError
 from cdxmill.stages.zipnum.block_pieces import ReadShard
-from cdxmill.stages.zipnum.find_lines import BlockReader, find_backwards, find_lines, wanted_blocks
+from cdxmill.stages.zipnum.find_lines import BlockReader, SkipBlock, find_backwards, find_lines, wanted_blocks
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex
 
 if TYPE_CHECKING:
@@ -105,30 +105,37 @@ class OpenCluster:
         overlays = [(one.index, self._reader(one)) for one in self.overlays(low, high)]
         return [(self.reader.index, self.blocks), *overlays]
 
-    def lines(self, low: bytes, high: bytes, few: bool = False) -> Lists:
-        """The lines >= `low` and < `high`, sorted, in lists. Raises InputError, DamagedCluster. `few` is as in `find_lines`."""
+    def lines(self, low: bytes, high: bytes, few: bool = False, skip: SkipBlock | None = None) -> Lists:
+        """The lines >= `low` and < `high`, sorted, in lists. Raises InputError, DamagedCluster.
+
+        `few` and `skip` are as in `find_lines`. Of `others`, no block is skipped.
+        """
         blocks = wanted_blocks(self.reader.index, low, high)
-        own = find_lines(blocks, self.blocks, low, high, self.join, few)
+        own = find_lines(blocks, self.blocks, low, high, self.join, few, skip)
         overlays = self.overlays(low, high)
         if not (overlays or self.others):
             return own
         from cdxmill.stages.lines.merge_lines import merge_lines  # slow to import
 
-        found = list(map(in_order, (own, *self.lines_of(overlays, low, high))))
+        found = list(map(in_order, (own, *self.lines_of(overlays, low, high, skip))))
         found += [_named(one, in_order(one.lines(low, high, few))) for one in self.others]
         return merge_lines(found)
 
-    def lines_of(self, overlays: Iterable[Overlay], low: bytes, high: bytes) -> list[Lists]:
+    def lines_of(
+        self, overlays: Iterable[Overlay], low: bytes, high: bytes, skip: SkipBlock | None = None
+    ) -> list[Lists]:
         """The lines of each of `overlays`."""
         return [
-            find_lines(wanted_blocks(one.index, low, high), self._reader(one), low, high, self.join)
+            find_lines(
+                wanted_blocks(one.index, low, high), self._reader(one), low, high, self.join, skip=skip
+            )
             for one in overlays
         ]
 
-    def backwards(self, low: bytes, high: bytes) -> Lists:
+    def backwards(self, low: bytes, high: bytes, skip: SkipBlock | None = None) -> Lists:
         """The lists of `lines` in reverse order: the lines of each are sorted. Few are read that are not taken."""
         found = [
-            find_backwards(list(wanted_blocks(index, low, high)), blocks, low, high, self.join)
+            find_backwards(list(wanted_blocks(index, low, high)), blocks, low, high, self.join, skip)
             for index, blocks in self.sources(low, high)
         ]
         found += [_named(one, one.backwards(low, high)) for one in self.others]

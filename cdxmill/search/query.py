@@ -15,7 +15,7 @@ from itertools import islice, pairwise
 from typing import NamedTuple, TypeVar
 
 from cdxmill.cluster.reader import damage_as_input_error
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import CorruptError, InputError, UsageError
 from cdxmill.formats.clusters.zipnum import BLOCK_LINES, BlockRef, number_of
 from cdxmill.formats.lines.capture_fields import ALSO, FIELDS, header, line_format, stored_fields
 from cdxmill.formats.lines.lookup_query import (
@@ -32,8 +32,8 @@ from cdxmill.options.option import text_list
 from cdxmill.options.queries import Query, Question, Selection
 from cdxmill.search.opened import OpenCluster, no_page, page_bounds
 from cdxmill.stages.lines import choose_lines
-from cdxmill.stages.zipnum.find_lines import find_backwards, find_lines, texts, wanted_blocks
-from cdxmill.stages.zipnum.secondary_index import SecondaryIndex
+from cdxmill.stages.zipnum.find_lines import SkipBlock, count_lines, find_backwards, find_lines, wanted_blocks
+from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex
 
 CRAWL = "crawl"
 """The field that says from which crawl a line is."""
@@ -97,8 +97,9 @@ def query_of(asked: Selection) -> Query:
 class PreparedQuery:
     """A query that was checked, with its filters compiled. Raises UsageError.
 
-    `skip` is called for each line that is needed and cannot be parsed, and the line is skipped. Without it, such a
-    line raises InputError. Lines that are not `visible` are as if they did not exist.
+    `skip` is called for each line that is needed and cannot be parsed, and the line is skipped. It is called with CorruptError
+    for a block that cannot be read; unless it raises this, the block is skipped. Without `skip`, both raise InputError. Lines that
+    are not `visible` are as if they did not exist.
     """
 
     def __init__(
@@ -112,6 +113,7 @@ class PreparedQuery:
             raise UsageError("--sort closest needs --closest TIMESTAMP")
         self.query = query
         self._skip, self._visible = skip, visible
+        self._told: set[tuple[str, int | None]] = set()
         self._times = _checked(time_range, query.from_ts, query.to)
         self.has_times = any(self._times)
         filters = [_checked(parse_filter, text, compile_pattern) for text in text_list(query.filter)]
@@ -183,6 +185,23 @@ class PreparedQuery:
             return choose_lines.reverse_lines(found, self.query.limit)
         return found if self.query.limit is None else choose_lines.take_first(found, self.query.limit)
 
+    def skip_block(self, cluster: OpenCluster) -> SkipBlock | None:
+        """What is done with a block that cannot be read. Each is told once, and a file that cannot be read, too."""
+        told, skip = self._told, self._skip
+        if skip is None:
+            return None
+
+        def report(block: BlockRef, error: DamagedCluster | InputError) -> None:
+            path = f"{cluster.reader.cluster}/{block.shard.decode(errors='replace')}"
+            is_block = isinstance(error, DamagedCluster)
+            place = path, block.offset if is_block else None
+            if place not in told:
+                what = "the lines of this block" if is_block else "its lines"
+                skip(CorruptError(path, f"{error.reason}; {what} are missing", DamagedCluster.hint, place[1]))
+                told.add(place)
+
+        return report
+
     def _invalid_of(self, place: str) -> choose_lines.Invalid:
         """What is done with a line that cannot be parsed."""
 
@@ -203,14 +222,8 @@ class PreparedQuery:
             return sum(map(len, self._chosen_in_order(cluster, keys)))
         if query.page is not None or cluster.is_merged(low, high):
             return sum(map(len, self._lists(cluster, low, high, backwards=False)))
-        total = 0
         blocks = wanted_blocks(cluster.reader.index, low, high)
-        for text in texts(blocks, cluster.blocks, low, cluster.join):
-            found, is_beyond = text.count(low, high)
-            total += found
-            if is_beyond:
-                break
-        return total
+        return count_lines(blocks, cluster.blocks, low, high, cluster.join, self.skip_block(cluster))
 
     def _page(self, cluster: OpenCluster, low: bytes, high: bytes) -> tuple[bytes, bytes, list[BlockRef]]:
         """The bounds of the page that was asked for, and its blocks. With overlays, which have blocks, too, there are none."""
@@ -224,13 +237,14 @@ class PreparedQuery:
 
     def _lists(self, cluster: OpenCluster, low: bytes, high: bytes, backwards: bool) -> Iterator[list[bytes]]:
         """The lines of a range, or of one page of it. If they are read `backwards`, the last list is the first one."""
+        skip = self.skip_block(cluster)
         if self.query.page is not None:
             low, high, blocks = self._page(cluster, low, high)
             if blocks and backwards:
-                return find_backwards(blocks, cluster.blocks, low, high, cluster.join)
+                return find_backwards(blocks, cluster.blocks, low, high, cluster.join, skip)
             if blocks:
-                return find_lines(blocks, cluster.blocks, low, high, cluster.join, self.few)
-        return cluster.backwards(low, high) if backwards else cluster.lines(low, high, self.few)
+                return find_lines(blocks, cluster.blocks, low, high, cluster.join, self.few, skip)
+        return cluster.backwards(low, high, skip) if backwards else cluster.lines(low, high, self.few, skip)
 
     def _chosen_in_order(self, cluster: OpenCluster, keys: KeyRange) -> Iterator[list[bytes]]:
         """The lines of the answer as they are in the cluster, in the order that was asked for."""
@@ -258,8 +272,9 @@ class PreparedQuery:
         middle = low.partition(b" ")[0] + b" " + (timestamp_of(moment.encode()[:14]) or b"")
         middle = min(max(low, middle), high)
         invalid = self._invalid_of(cluster.reader.cluster)
-        earlier = cluster.backwards(low, middle)
-        later = cluster.lines(middle, high, few=True)
+        skip = self.skip_block(cluster)
+        earlier = cluster.backwards(low, middle, skip)
+        later = cluster.lines(middle, high, True, skip)
         before = (lines[::-1] for lines in self._chosen(earlier, invalid))
         return choose_lines.nearest(before, self._chosen(later, invalid), moment, limit)
 

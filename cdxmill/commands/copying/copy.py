@@ -102,8 +102,8 @@ def copy(asked: Asked, target: PathOrUrl, options: Copying, failures: Failures) 
         except (InputError, UsageError):
             work.remove()
             raise
-        for path, reason in plan["invalid"]:
-            failures.add(path, None, reason)
+        for fields in plan["invalid"]:
+            failures.add(*fields)
         for one in plan["other_digest"]:
             failures.report_one_listed(copied_as_it_is(one), "another digest than the index line")
         summary = _CopyRun(asked, options, work, finished, failures).copy(plan)
@@ -156,7 +156,7 @@ def _plan(asked: Asked, work: WorkDirectory, finished: Finished) -> dict[str, An
     invalid: list[InputError] = []
     begun = _write_rows(find_rows(asked, work.scratch, invalid.append), PLAN, work, finished)
     begun["timestamp"] = output_time()
-    begun["invalid"] = [(error.path, error.reason) for error in invalid]
+    begun["invalid"] = [(error.path, error.offset, error.reason, error.hint) for error in invalid]
     work.save("begun", begun)
     return begun
 

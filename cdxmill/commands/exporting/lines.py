@@ -8,17 +8,13 @@ from contextlib import contextmanager
 from cdxmill.cluster.find import index_of_crawl, is_pattern
 from cdxmill.cluster.reader import ClusterReader, damage_as_input_error
 from cdxmill.errors import CorruptError, InputError, OutageError, StoppedError
-from cdxmill.formats.clusters.zipnum import BlockRef
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.messages import count
 from cdxmill.options.queries import CaptureFilters, Query
 from cdxmill.running.failures import Failures
 from cdxmill.search.lookup import is_named_crawl, is_one_cluster, open_searched
-from cdxmill.search.opened import OpenCluster, in_order
+from cdxmill.search.opened import OpenCluster
 from cdxmill.search.query import PreparedQuery, check_fields, stored_near
-from cdxmill.stages.lines.merge_lines import merge_lines
-from cdxmill.stages.zipnum.block_text import BlockText
-from cdxmill.stages.zipnum.find_lines import BlockReader, joined, wanted_blocks
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 
 ALL = "*"
@@ -85,61 +81,13 @@ class ExportedLines:
 
     def _skip(self, error: InputError) -> None:
         self.has_skipped = True
-        self.failures.add(error.path, None, error.reason, "the line is skipped")
+        self.failures.add(error.path, error.offset, error.reason, error.hint or "the line is skipped")
 
     def _one(self) -> Iterator[list[bytes]]:
         with self.opened() as opened:
             low, high, _ = self.narrowed()
-            yield from self._prepared.choose(self._sound_lists(opened, low, high), self.cluster)
-
-    def _sound_lists(self, opened: OpenCluster, low: bytes, high: bytes) -> Iterator[list[bytes]]:
-        """The lines of all blocks that can be read, of the shards and of overlays."""
-        found = [
-            self._sound(opened, wanted_blocks(index, low, high), reader, (low, high))
-            for index, reader in opened.sources(low, high)
-        ]
-        return merge_lines(map(in_order, found)) if len(found) > 1 else found[0]
-
-    def _sound(
-        self,
-        opened: OpenCluster,
-        blocks: Iterator[BlockRef],
-        reader: BlockReader,
-        bounds: tuple[bytes, bytes],
-    ) -> Iterator[list[bytes]]:
-        for run in joined(blocks) if opened.join else ([block] for block in blocks):
-            texts = self._texts(opened, reader, run, bounds[0])
-            for block, text in zip(run, texts, strict=False):
-                try:
-                    lines, _ = text.between(*bounds)
-                except (DamagedCluster, CorruptError) as error:
-                    self._report(block, error)
-                    continue
-                if lines:
-                    yield lines
-
-    def _texts(
-        self, opened: OpenCluster, reader: BlockReader, run: list[BlockRef], low: bytes
-    ) -> Iterator[BlockText]:
-        """The texts of neighboring blocks; none if their bytes cannot be read."""
-        try:
-            if opened.join:
-                yield from reader.read_all(run, low)
-            else:
-                yield reader.text_of(run[0], low)
-        except OutageError:
-            raise
-        except (DamagedCluster, InputError) as error:
-            for block in run:
-                self._report(block, error)
-
-    def _report(self, block: BlockRef, error: DamagedCluster | InputError) -> None:
-        """Report a block whose lines are missing."""
-        self.has_skipped = True
-        where = f"{self.cluster}/{block.shard.decode(errors='replace')}"
-        self.failures.add(
-            where, block.offset, f"{error.reason}; the lines of this block are missing", DamagedCluster.hint
-        )
+            lists = opened.lines(low, high, skip=self._prepared.skip_block(opened))
+            yield from self._prepared.choose(lists, self.cluster)
 
     def _several(self) -> Iterator[list[bytes]]:
         from cdxmill.search.several import lookup_named  # slow to import

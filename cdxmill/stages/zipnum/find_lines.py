@@ -6,12 +6,16 @@ by sections, if it has any.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
+from cdxmill.errors import InputError, OutageError
 from cdxmill.formats.clusters.zipnum import BlockRef
 from cdxmill.stages.zipnum.block_pieces import JOINED, BlockPieces, ReadShard, Tables, check_length
 from cdxmill.stages.zipnum.block_text import BlockText
-from cdxmill.stages.zipnum.secondary_index import SecondaryIndex
+from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex
+
+_Found = TypeVar("_Found")
 
 _GROUP = 32
 """Maximum number of blocks in one read if an answer is read backwards, about as many as `JOINED` allows."""
@@ -69,42 +73,94 @@ def wanted_blocks(index: SecondaryIndex, low: bytes, high: bytes) -> Iterator[Bl
         yield block
 
 
-def find_lines(
-    blocks: Iterable[BlockRef], reader: BlockReader, low: bytes, high: bytes, join: bool, few: bool = False
-) -> Iterator[list[bytes]]:
-    """The lines >= `low` and < `high`, one list for each block that contains any. Raises DamagedCluster.
+SkipBlock = Callable[[BlockRef, DamagedCluster | InputError], object]
+"""What is called for a block that cannot be read, and is skipped then."""
 
-    With `join`, neighboring blocks are read together; with `few`, the first reads are small, see `joined`.
+
+def find_lines(
+    blocks: Iterable[BlockRef],
+    reader: BlockReader,
+    low: bytes,
+    high: bytes,
+    join: bool,
+    few: bool = False,
+    skip: SkipBlock | None = None,
+) -> Iterator[list[bytes]]:
+    """The lines >= `low` and < `high`, one list for each block that contains any.
+
+    With `join`, neighboring blocks are read together; with `few`, the first reads are small, see `joined`. Unless `skip`
+    takes what is corrupt, DamagedCluster is raised.
     """
-    for text in texts(blocks, reader, low, join, few):
-        lines, is_beyond = text.between(low, high)
-        if lines:
-            yield lines
+    return filter(
+        None, _searched(BlockText.between, _texts(blocks, reader, low, join, few, skip), low, high, skip)
+    )
+
+
+def count_lines(
+    blocks: Iterable[BlockRef],
+    reader: BlockReader,
+    low: bytes,
+    high: bytes,
+    join: bool,
+    skip: SkipBlock | None = None,
+) -> int:
+    """The number of lines that `find_lines` finds."""
+    return sum(_searched(BlockText.count, _texts(blocks, reader, low, join, False, skip), low, high, skip))
+
+
+def _searched(
+    search: Callable[[BlockText, bytes, bytes], tuple[_Found, bool]],
+    found: Iterable[BlockText],
+    low: bytes,
+    high: bytes,
+    skip: SkipBlock | None,
+) -> Iterator[_Found]:
+    for text in found:
+        try:
+            one, is_beyond = search(text, low, high)
+        except (DamagedCluster, InputError) as error:
+            if skip is None or isinstance(error, OutageError):
+                raise
+            skip(text.block, error)
+            continue
+        yield one
         if is_beyond:
             return
 
 
 def find_backwards(
-    blocks: list[BlockRef], reader: BlockReader, low: bytes, high: bytes, join: bool
+    blocks: list[BlockRef],
+    reader: BlockReader,
+    low: bytes,
+    high: bytes,
+    join: bool,
+    skip: SkipBlock | None = None,
 ) -> Iterator[list[bytes]]:
     """The lists of `find_lines` in reverse order. Blocks are read from the end, only as far as lists are taken."""
     end, size = len(blocks), 2 if join else 1
     while end > 0:
         start = max(0, end - size)
-        yield from reversed(list(find_lines(blocks[start:end], reader, low, high, join)))
+        yield from reversed(list(find_lines(blocks[start:end], reader, low, high, join, skip=skip)))
         end, size = start, min(size * 2, _GROUP) if join else 1
 
 
-def texts(
-    blocks: Iterable[BlockRef], reader: BlockReader, low: bytes, join: bool, few: bool = False
+def _texts(
+    blocks: Iterable[BlockRef],
+    reader: BlockReader,
+    low: bytes,
+    join: bool,
+    few: bool = False,
+    skip: SkipBlock | None = None,
 ) -> Iterator[BlockText]:
-    """The texts of blocks, in their order."""
-    if not join:
-        for block in blocks:
-            yield reader.text_of(block, low)
-    else:
-        for run in joined(blocks, few):
-            yield from reader.read_all(run, low)
+    """The texts of blocks, in their order. What cannot be read at all is skipped."""
+    for run in joined(blocks, few) if join else ([block] for block in blocks):
+        try:
+            yield from reader.read_all(run, low) if join else (reader.text_of(run[0], low),)
+        except (DamagedCluster, InputError) as error:
+            if skip is None or isinstance(error, OutageError):
+                raise
+            for block in run:
+                skip(block, error)
 
 
 def joined(blocks: Iterable[BlockRef], few: bool = False) -> Iterator[list[BlockRef]]:
