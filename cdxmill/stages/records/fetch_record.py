@@ -9,7 +9,6 @@ only if they end where the next one begins.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
@@ -18,8 +17,8 @@ from typing import NamedTuple
 from cdxmill.capture import CommonLine, CrawlNotes, Damage, Note, Record
 from cdxmill.formats.archives.framing import GZIP_MAGIC, ZSTD_MAGIC
 from cdxmill.formats.archives.zstd_dictionary import Inflater
+from cdxmill.regex import regex
 from cdxmill.stages.records.parse_header import starts_record
-from cdxmill.stages.records.read_plain import read_plain
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.records.read_units import Members, read_units
 from cdxmill.stages.records.read_zst import Frames
@@ -36,7 +35,7 @@ _RANGE_PIECE = 1 << 18
 AROUND = 32 << 10
 """Bytes before and after a response that are searched. Requests and crawl notes are much smaller."""
 _TYPES = (b"request", b"metadata")
-_START = re.compile(rb"\x1f\x8b\x08|\x28\xb5\x2f\xfd|WARC/1\.[01]\r\n")
+_START = regex(rb"\x1f\x8b\x08|\x28\xb5\x2f\xfd|WARC/1\.[01]\r\n")
 _MOST = 8
 """Records on one side of a response."""
 _END = 4
@@ -65,6 +64,8 @@ class Archive:
 
         Raises NoRecord, and the errors of `read_at`.
         """
+        from cdxmill.stages.records.read_plain import read_plain
+
         part = _Range(self._read_at, offset, length)
         first = CHUNK if length is not None else _FIRST_READ
         window = Window(part.read_at, first, CHUNK)

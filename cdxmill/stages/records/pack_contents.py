@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
-import zstandard
-
 from cdxmill.capture import Damage, Headers
 from cdxmill.errors import StoppedError
 from cdxmill.formats.archives.warc_header import HeaderShapes, fields_of
@@ -139,6 +137,8 @@ class ZstPacker(Packer):
     """Packs with a `dictionary`, if it is not empty. Requires: it has a `dictionary_id`."""
 
     def __init__(self, level: int, dictionary: bytes = b"") -> None:
+        import zstandard
+
         given = zstandard.ZstdCompressionDict(dictionary) if dictionary else None
         self.head = dictionary_frame(dictionary) if dictionary else b""
         self.library = "zstd " + ".".join(map(str, zstandard.ZSTD_VERSION))
