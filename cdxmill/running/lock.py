@@ -33,6 +33,7 @@ from cdxmill.storage.local import OWN_TEMPORARY, make_directory, stopping
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.own import foreign, open_own
 from cdxmill.storage.patience import stops
+from cdxmill.storage.scratch import delete_tree
 
 LOCK = ".lock"
 RENEWED = 300.0
@@ -339,8 +340,6 @@ def sweep(directory: Path) -> None:
     Only names that cdxmill gives are deleted. Subdirectories with a lock of their own are skipped. Symbolic links to
     directories are not followed.
     """
-    import shutil  # slow to import
-
     for parent, directories, files in os.walk(directory):
         here = Path(parent)
         if here != directory and LOCK in files:
@@ -348,7 +347,7 @@ def sweep(directory: Path) -> None:
             continue
         for name in [name for name in directories if _SCRATCH.fullmatch(name)]:
             directories.remove(name)
-            shutil.rmtree(here / name, ignore_errors=True)
+            delete_tree(here / name)
         for name in files:
             if OWN_TEMPORARY.fullmatch(name):
                 with suppress(OSError):

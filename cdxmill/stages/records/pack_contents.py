@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, Protocol
 from cdxmill.capture import Damage, Headers
 from cdxmill.errors import StoppedError
 from cdxmill.formats.archives.warc_header import HeaderShapes, fields_of
-from cdxmill.formats.archives.zstd_dictionary import dictionary_frame
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.stages.records.parse_header import RecordError, parse_header
 from cdxmill.stages.records.read_contents import HELD, Content
@@ -138,6 +137,8 @@ class ZstPacker(Packer):
 
     def __init__(self, level: int, dictionary: bytes = b"") -> None:
         import zstandard
+
+        from cdxmill.formats.archives.zstd_dictionary import dictionary_frame  # slow to import
 
         given = zstandard.ZstdCompressionDict(dictionary) if dictionary else None
         self.head = dictionary_frame(dictionary) if dictionary else b""
