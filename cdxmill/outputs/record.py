@@ -345,12 +345,12 @@ def _end_last_row(path: Path) -> None:
 
     A file with a second name, such as one of `cp -al`, is written again: appended rows are for one name only.
     """
-    import shutil  # slow to import
-
     with stopping(path), suppress(FileNotFoundError), os.fdopen(open_own(path, os.O_RDONLY), "rb") as old:
         size, is_shared = os.fstat(old.fileno()).st_size, os.fstat(old.fileno()).st_nlink > 1
         is_cut = bool(size) and os.pread(old.fileno(), 1, size - 1) != b"\n"
         if is_cut or is_shared:
+            import shutil  # slow to import
+
             with write_atomic(path) as file:
                 shutil.copyfileobj(old, file)
                 file.write(b"\n" if is_cut else b"")
