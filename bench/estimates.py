@@ -27,7 +27,8 @@ from cdxmill.commands.per_archive import estimate as estimating
 from cdxmill.commands.per_archive.ask import estimate_asked, recompress_asked
 from cdxmill.commands.train_dictionary import train_dictionary
 from cdxmill.inputs.archives import find_archives
-from cdxmill.options.archives import ArchiveInputs, Recompressing, Training
+from cdxmill.options.archives import ArchiveInputs
+from cdxmill.options.packing import Recompressing, Training
 from cdxmill.running.failures import Failures
 
 ARCHIVES = 8

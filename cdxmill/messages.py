@@ -1,6 +1,6 @@
 """Messages on stderr: what comes from others is made harmless, and numbers are readable.
 
-This module imports nothing of the package, so that every directory may use it.
+This module imports nothing of the package but `regex`, so that every directory may use it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import re
 import sys
 from typing import NamedTuple
 
-_HIDDEN = re.compile(
+from cdxmill.regex import regex
+
+_HIDDEN = regex(
     "[\x00-\x1f\x7f-\x9f"  # control characters
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction of the text
     "\u2028\u2029\ufeff\ufff9-\ufffb"  # line ends of Unicode, and characters without a form

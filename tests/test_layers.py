@@ -17,6 +17,7 @@ PACKAGE = "cdxmill"
 
 # The rooms from the bottom up. A room imports itself and lower floors, but not the other rooms of its floor.
 FLOORS = (
+    ("regex",),
     ("errors", "messages", "version"),
     ("capture", "options"),
     ("formats",),

@@ -25,9 +25,9 @@ from cdxmill.commands.per_archive.verify_archives import verify_archives as comp
 from cdxmill.commands.scanning.ask import scan_asked
 from cdxmill.commands.train_dictionary import train_dictionary as train
 from cdxmill.inputs.archives import find_archives
-from cdxmill.options.archives import Comparing, Estimating, Recompressing, Reindexing, Training
 from cdxmill.options.contents import CountOptions, Scanning
 from cdxmill.options.option import AnyPath, declared
+from cdxmill.options.packing import Comparing, Estimating, Recompressing, Reindexing, Training
 from cdxmill.options.records import Printing
 from cdxmill.running.failures import Failures
 

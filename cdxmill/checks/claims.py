@@ -35,6 +35,7 @@ from cdxmill.formats.clusters.zipnum import (
     part_of,
     shard_name,
 )
+from cdxmill.regex import regex
 from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_index import IndexReport, ShardLines, scan_index
 from cdxmill.storage.location import Location, pieces
@@ -202,7 +203,7 @@ def _task(files: ClusterFiles, claims: Claims, name: str) -> ShardFiles:
     )
 
 
-_UNFINISHED = re.compile(r"_temporary|_report-\d+|\.work|\.run-\d+|\.(?:cdx|part|cluster)[-.].*\.tmp")
+_UNFINISHED = regex(r"_temporary|_report-\d+|\.work|\.run-\d+|\.(?:cdx|part|cluster)[-.].*\.tmp")
 """Names that a run leaves in the directory of a cluster until it ends."""
 
 

@@ -201,7 +201,7 @@ def verify(arguments: Verifying, failures: Failures) -> str:
 
 def _verify_archives(arguments: Verifying, failures: Failures) -> str:
     from cdxmill.commands.per_archive.verify_archives import verify_archives
-    from cdxmill.options.archives import Comparing
+    from cdxmill.options.packing import Comparing
 
     (new,) = arguments.more
     asked = Comparing(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cdxmill.cli.command import open_engine, standard_output
-from cdxmill.options.archives import Training
 from cdxmill.options.contents import Counting, Scanning
 from cdxmill.options.option import path_list
 
@@ -68,22 +67,3 @@ def count(arguments: Counting, failures: Failures) -> str:
             return str(count_asked(arguments, str(arguments.output), failures, *given))
         with standard_output() as out:
             return str(count_asked(arguments, out, failures, *given))
-
-
-def train_dictionary(arguments: Training, failures: Failures) -> str:
-    """Train a Zstandard dictionary for archives.
-
-    INPUT is a WARC or ARC file, directory, glob or URL. Give archives of one crawl and of one kind, such as WARC
-    or WAT, and at least two of them. cdxmill reads all of them and takes a uniform sample of their records: 128 MiB at
-    most, the first 128 KiB of each record. Some archives are held out, so the dictionary is not trained on
-    them. cdxmill prints what it saves there.
-
-    FILE is a dictionary that zstd and its libraries can read. FILE.json has its statistics.
-
-    Examples:
-        cdxmill train-dictionary -o crawl.dict warcs/
-    """
-    from cdxmill.commands.train_dictionary import train_dictionary as train
-    from cdxmill.inputs.archives import find_archives
-
-    return str(train(find_archives(arguments, failures), arguments, failures))

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cdxmill.errors import AbsentError, InputError, UsageError
-from cdxmill.formats.lines.lookup_query import EVERYTHING, TimeRange, ignored_part, key_range, narrowed
+from cdxmill.formats.lines.lookup_query import EVERYTHING, TimeRange, ignored_part, narrowed
 from cdxmill.stages.lines.drop_lines import LineRange, joined_ranges
 from cdxmill.storage.location import Location
 
@@ -18,6 +18,8 @@ EXCLUDED = "exclude.txt"
 
 def ranges_of(queries: Iterable[str], match_type: str | None, times: TimeRange) -> list[LineRange]:
     """The key ranges of URLs and patterns, sorted and without overlaps. Raises UsageError."""
+    from cdxmill.formats.lines.lookup_query import key_range
+
     found = []
     for query in queries:
         if query == EVERYTHING and match_type is None:

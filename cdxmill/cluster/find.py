@@ -12,7 +12,6 @@ another list.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -23,14 +22,15 @@ from typing import NamedTuple
 
 from cdxmill.errors import CdxmillError, InputError, RefusedError, UsageError
 from cdxmill.formats.clusters.zipnum import INDEX, LOCATIONS, MANIFEST, SHARD, SUMMARY, part_name, shard_name
+from cdxmill.regex import regex
 from cdxmill.storage.location import Location, PathOrUrl, join, locate
 from cdxmill.storage.reach import LedUrl, Reach
 
 BASE = "https://data.commoncrawl.org"
 COLLINFO = "https://index.commoncrawl.org/collinfo.json"
 _BUCKET = "s3://commoncrawl"
-_NAME = re.compile(r"CC-MAIN-[0-9*?\[\]-]+")
-_PATTERN = re.compile(r"[*?\[]")
+_NAME = regex(r"CC-MAIN-[0-9*?\[\]-]+")
+_PATTERN = regex(r"[*?\[]")
 _KEPT = 86400.0
 """Seconds for which the list is kept: a new crawl is published once a month."""
 _SHOWN = 3
@@ -99,6 +99,8 @@ def list_url() -> str:
 
 
 def _crawls(url: str, data: bytes) -> list[Crawl]:
+    import json
+
     try:
         found = [Crawl(str(one["id"]), str(one.get("name") or "")) for one in json.loads(data)]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -227,7 +229,7 @@ Rule = tuple[str, str]
 Locations = Mapping[str, list[str]]
 """The locations of each shard by cluster.loc, best first."""
 
-_NOT_LISTED = re.compile("[\t\r\n]")
+_NOT_LISTED = regex("[\t\r\n]")
 """No path in cluster.loc may have one of these characters."""
 _ENDINGS = (".gz", ".cdx.gz")
 """Some indexes name shards without these endings."""

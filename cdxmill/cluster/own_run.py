@@ -7,14 +7,13 @@ killed one has left. `.replaces` marks such a directory as cdxmill's.
 
 from __future__ import annotations
 
-import re
-
 from cdxmill.cluster.switch import MARK, entries
+from cdxmill.regex import regex
 from cdxmill.storage.location import Location, ask_all
 
 RUN = ".run-"
 """Begins the name of such a directory."""
-_NAME = re.compile(r"\.run-([0-9a-f]{8,}(?:-\d+)?)")
+_NAME = regex(r"\.run-([0-9a-f]{8,}(?:-\d+)?)")
 
 
 def run_place(place: Location, run: str) -> Location:

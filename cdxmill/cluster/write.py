@@ -12,7 +12,6 @@ Every other file in the directory is somebody's, and is never deleted.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -45,6 +44,7 @@ from cdxmill.formats.clusters.zipnum import (
     part_of,
     shard_name,
 )
+from cdxmill.regex import regex
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import counted
 from cdxmill.stages.lines.line_lists import TextBlock
@@ -77,9 +77,7 @@ COPIED = ".published.json"
 KEPT = ".kept.json"
 """Shards that changes have replaced, each with the time in seconds since 1970: readers may still need them."""
 BESIDE = (INDEX, SUMMARY, LOCATIONS)
-NUMBERED = re.compile(
-    r"(?:part-(\d{5,})(?:-\d+)?|cdx-(\d{5,})(?:-\d+)?\.gz|overlay-\d{5,}-\d+\.(?:gz|idx|keys))"
-)
+NUMBERED = regex(r"(?:part-(\d{5,})(?:-\d+)?|cdx-(\d{5,})(?:-\d+)?\.gz|overlay-\d{5,}-\d+\.(?:gz|idx|keys))")
 """The name of a part or a shard, with its number, or of a file of an overlay."""
 
 

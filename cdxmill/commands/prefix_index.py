@@ -21,6 +21,7 @@ from cdxmill.options.option import required_paths
 from cdxmill.options.queries import Query
 from cdxmill.options.trees import TreeBuilding
 from cdxmill.outputs.names import check_inputs_stay, output_file, writing
+from cdxmill.regex import regex
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.search.opened import OpenCluster
@@ -44,7 +45,7 @@ from cdxmill.tasks.tree_items import (
 )
 
 _ALL = KeyRange(b"", b"\xff" * 16)
-_FILE = re.compile(r"\.(cdxj?|tsv|txt)(\.gz)?$", re.I)
+_FILE = regex(r"\.(cdxj?|tsv|txt)(\.gz)?$", re.I)
 """Names that are not those of a cluster."""
 
 

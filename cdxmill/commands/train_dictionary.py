@@ -20,7 +20,7 @@ from cdxmill.formats.archives.zstd_dictionary import (
 )
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_bytes
-from cdxmill.options.archives import Training
+from cdxmill.options.packing import Training
 from cdxmill.outputs.names import check_archives_stay, identity, output_file, writing
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import Location, locate

@@ -6,12 +6,13 @@ docs/formats/proof.md describes the fields.
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from cdxmill.regex import regex
+
 VERSION = 1
-_SHA256 = re.compile("[0-9a-f]{64}")
+_SHA256 = regex("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from copy import copy
@@ -17,13 +16,14 @@ from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, 
 from cdxmill.formats.clusters.zipnum import find_places
 from cdxmill.formats.lines.capture_fields import RecordLocation
 from cdxmill.inputs.named import without_host
+from cdxmill.regex import regex
 from cdxmill.stages.captures.match_record import capture_of_record, difference
 from cdxmill.stages.records.fetch_record import Archive, FetchedRecord, NoRecord
 from cdxmill.stages.window import ReadAt
 from cdxmill.storage.location import Location, join, locate
 from cdxmill.storage.wacz import ARCHIVE, inside, is_wacz, own_name
 
-_LIST = re.compile(r"\.(?:txt|tsv|idx)\Z")
+_LIST = regex(r"\.(?:txt|tsv|idx)\Z")
 _OPEN = 32
 """Archives that stay open. Neighboring index lines are from many archives."""
 _ELSEWHERE = "if the archives are elsewhere, use --archives LOCATION"

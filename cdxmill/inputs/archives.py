@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import gzip
 import os
 import posixpath
 import re
@@ -18,6 +17,7 @@ from cdxmill.inputs.named import SCHEME, Input, Search, Wanted, all_listed, chec
 from cdxmill.inputs.pipes import Pipes
 from cdxmill.options.archives import ArchiveInputs
 from cdxmill.options.option import optional_path, path_list
+from cdxmill.regex import regex
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.storage.location import Location, ask_all
 from cdxmill.storage.wacz import ARCHIVE, inside, is_wacz, own_name
@@ -26,7 +26,7 @@ _ELSEWHERE = {"", ".", ".."}
 _UNPACK = "unpack it and index its files"
 _ARCHIVES = Wanted(
     "archives",
-    re.compile(r"\.w?arc(\.wat|\.wet)?(\.gz|\.zst)?$|\.(wat|wet)(\.gz|\.zst)?$|\.wacz$", re.I),
+    regex(r"\.w?arc(\.wat|\.wet)?(\.gz|\.zst)?$|\.(wat|wet)(\.gz|\.zst)?$|\.wacz$", re.I),
     "in directories, cdxmill searches for .warc, .arc, .wat and .wet files, also with .gz or .zst, and for .wacz files",
 )
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -214,6 +214,8 @@ def _add_listed(search: Search, manifest: str, root: str) -> None:
 
 
 def _manifest_text(manifest: str) -> str:
+    import gzip
+
     try:
         if manifest == "-":
             data = b"" if sys.stdin is None else sys.stdin.buffer.read()

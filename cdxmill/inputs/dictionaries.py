@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.archives.zstd_dictionary import LARGEST_READ, dictionary_id, know
 from cdxmill.options.option import AnyPath
 from cdxmill.storage.location import locate
 
@@ -16,6 +15,11 @@ SENT = "cdxmill_dictionary"
 
 def read_dictionary(path: AnyPath) -> bytes:
     """The dictionary at a path or URL. Raises UsageError."""
+    from cdxmill.formats.archives.zstd_dictionary import (
+        LARGEST_READ,
+        dictionary_id,
+    )  # slow to import, as below
+
     name = os.fspath(path)
     try:
         data = locate(name).read_bytes()
@@ -35,10 +39,14 @@ def read_dictionary(path: AnyPath) -> bytes:
 def use_dictionary(path: AnyPath | None) -> None:
     """Let this process, and those that it forks, read archives whose frames name the id of the dictionary. Raises UsageError."""
     if path is not None:
+        from cdxmill.formats.archives.zstd_dictionary import know
+
         know(read_dictionary(path))
 
 
 def use_sent_dictionary() -> None:
     """As `use_dictionary`, with the dictionary that was sent with the job, if there is one."""
     if Path(SENT).exists():
+        from cdxmill.formats.archives.zstd_dictionary import know
+
         know(Path(SENT).read_bytes())

@@ -14,17 +14,18 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.own_records import is_own_record
 from cdxmill.inputs.pipes import Pipes, filename_of
 from cdxmill.messages import count
+from cdxmill.regex import regex
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.storage.location import Location, PathOrUrl, join, locate
 from cdxmill.storage.walk import SPECIAL, Listing, files_below, files_like, is_glob, unfinished_in
 
-_SHARD = re.compile(r"cdx-\d{5,}(?:-\d+)?\.gz")
-_PACKED = re.compile(r"\.(?:gz|bz2|xz|zst|lz4|zip|z|open|tmp|bad)", re.I)
-_ENDING = re.compile(r"\.\w{1,12}", re.ASCII)
+_SHARD = regex(r"cdx-\d{5,}(?:-\d+)?\.gz")
+_PACKED = regex(r"\.(?:gz|bz2|xz|zst|lz4|zip|z|open|tmp|bad)", re.I)
+_ENDING = regex(r"\.\w{1,12}", re.ASCII)
 _NAMED = 12
 """Kinds that are listed; the others are summed up."""
-SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*/?", re.I)
-_LISTED = re.compile(r"(.+?):\d+: ", re.S)
+SCHEME = regex(r"[a-z][a-z0-9+.-]*://[^/]*/?", re.I)
+_LISTED = regex(r"(.+?):\d+: ", re.S)
 """The start of the label of an archive in a manifest."""
 _LONGEST = 255
 """Bytes of a file name. No local file has a longer one."""

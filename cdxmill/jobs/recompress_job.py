@@ -20,8 +20,8 @@ from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.mrjob_parts import MRStep, RunnerLike
 from cdxmill.jobs.nodes.recompress import WORK_FILE, item_of, parse_results, recompress_archives
 from cdxmill.jobs.nodes.task_context import format_failure
-from cdxmill.options.archives import Repacking
 from cdxmill.options.option import option
+from cdxmill.options.packing import Repacking
 
 
 class RecompressJobOptions(ArchiveJobOptions, Repacking):

@@ -211,29 +211,25 @@ static inline int is_tag_start(cdx_byte byte)
     return byte == '<';
 }
 
-/* Whether a tag may be of a formatting element, by its first two letters. With sums, the compiler looks at 16 at once. */
-static inline int is_format(cdx_byte one, cdx_byte two)
+/* Whether a tag may be of a formatting element, by its first two letters. */
+static int is_format(cdx_byte one, cdx_byte two)
 {
     one |= 0x20;
     two |= 0x20;
-    int has_end = (cdx_byte)(two - 'a') > 'z' - 'a';
-    return ((one == 'b') + (one == 'i') + (one == 's') + (one == 'u')) * has_end + (one == 'b') * (two == 'i') +
-           (one == 'c') * (two == 'o') + (one == 'e') * (two == 'm') + (one == 'f') * (two == 'o') +
-           (one == 's') * (two == 'm') + (one == 's') * (two == 't') + (one == 't') * (two == 't');
+    if (one == 'b' || one == 'i' || one == 's' || one == 'u')
+        if ((cdx_byte)(two - 'a') > 'z' - 'a') /* the name ends */
+            return 1;
+    return (one == 'b' && two == 'i') || (one == 'c' && two == 'o') || (one == 'e' && two == 'm') ||
+           (one == 'f' && two == 'o') || (one == 's' && (two == 'm' || two == 't')) || (one == 't' && two == 't');
 }
 
 /* Tags of formatting elements, and some others. */
 static size_t count_formats(cdx_text html)
 {
     size_t count = 0;
-    for (const cdx_byte *at = html.at, *last = html.end - 2; at < last;) {
-        size_t size = last - at > PIECE ? PIECE : (size_t)(last - at);
-        cdx_byte some = 0;
-        for (size_t i = 0; i < size; i++)
-            some += (cdx_byte)((at[i] == '<') * is_format(at[i + 1], at[i + 2]));
-        count += some;
-        at += size;
-    }
+    const cdx_byte *last = html.end - 2;
+    for (const cdx_byte *at = html.at; at < last && (at = memchr(at, '<', (size_t)(last - at))); at++)
+        count += (size_t)is_format(at[1], at[2]);
     return count;
 }
 

@@ -2,7 +2,7 @@
 
 enum { BLANK = 1, NAME_END = 2, EQUALS = 4, COUNTED = 8 };
 
-/* What bytes are within a tag. Letters are COUNTED, too: see name_length. */
+/* What bytes are within a tag. Letters and digits are COUNTED, too: see cdx_is_usual_name. */
 static const cdx_byte CLASSES[256] = {
     [' '] = BLANK | NAME_END,  ['\t'] = BLANK | NAME_END, ['\n'] = BLANK | NAME_END, ['\f'] = BLANK | NAME_END,
     ['\r'] = BLANK | NAME_END, ['/'] = NAME_END,          ['>'] = NAME_END,          ['='] = EQUALS,
@@ -38,7 +38,7 @@ static const cdx_byte *after_byte(cdx_text text, cdx_byte c)
 }
 
 /* The value of an attribute, which follows its `=`. After it, or NULL if it does not end. */
-static const cdx_byte *read_value(const cdx_byte *at, const cdx_byte *end, cdx_text *value)
+static inline const cdx_byte *read_value(const cdx_byte *at, const cdx_byte *end, cdx_text *value)
 {
     while (at < end && is_blank(*at))
         at++;
@@ -56,7 +56,7 @@ static const cdx_byte *read_value(const cdx_byte *at, const cdx_byte *end, cdx_t
     return at;
 }
 
-int cdx_next_attribute(const cdx_byte **from, const cdx_byte *end, cdx_attribute *found)
+static inline int next_attribute(const cdx_byte **from, const cdx_byte *end, cdx_attribute *found)
 {
     const cdx_byte *at = *from;
     while (at < end && (is_blank(*at) || *at == '/'))
@@ -78,23 +78,30 @@ int cdx_next_attribute(const cdx_byte **from, const cdx_byte *end, cdx_attribute
     return 1;
 }
 
-/* Bytes of a name that is counted. Others are of markup that is no HTML, or of no markup at all. */
-static const cdx_byte *after_name(cdx_text text, int *is_counted)
+int cdx_next_attribute(const cdx_byte **at, const cdx_byte *end, cdx_attribute *found)
 {
-    const cdx_byte *at = text.at;
-    for (*is_counted = 1; at < text.end && !ends_name(*at); at++)
-        *is_counted &= cdx_is_letter(*at) || (*at >= '0' && *at <= '9') || CLASSES[*at] & COUNTED;
-    *is_counted &= (size_t)(at - text.at) <= CDX_MAX_TAG;
-    return at;
+    return next_attribute(at, end, found);
+}
+
+int cdx_is_usual_name(cdx_text name)
+{
+    if (cdx_size(name) > CDX_MAX_TAG)
+        return 0;
+    for (const cdx_byte *at = name.at; at < name.end; at++)
+        if (!(cdx_is_letter(*at) || (*at >= '0' && *at <= '9') || CLASSES[*at] & COUNTED))
+            return 0;
+    return 1;
 }
 
 int cdx_read_tag(const cdx_byte *at, const cdx_byte *end, cdx_tag *tag)
 {
     cdx_attribute attribute;
     int more;
-    tag->name = (cdx_text){at, after_name((cdx_text){at, end}, &tag->is_usual)};
-    const cdx_byte *last = at = tag->name.end;
-    for (tag->attributes = 0; (more = cdx_next_attribute(&at, end, &attribute)) > 0; tag->attributes++)
+    tag->name.at = at;
+    while (at < end && !ends_name(*at))
+        at++;
+    const cdx_byte *last = tag->name.end = at;
+    for (tag->attributes = 0; (more = next_attribute(&at, end, &attribute)) > 0; tag->attributes++)
         last = at;
     tag->end = at;
     tag->is_closed = more == 0 && at - last > 1 && at[-2] == '/';
@@ -133,6 +140,8 @@ static const cdx_byte *find_script_end(const cdx_byte *at, const cdx_byte *end)
 {
     int in_comment = 0, in_script = 0;
     for (; at < end; at++) {
+        if (!in_comment && !(at = memchr(at, '<', (size_t)(end - at))))
+            return NULL;
         cdx_text text = {at, end};
         if (*at == '<') {
             if (!in_comment && CDX_STARTS(text, "<!--"))

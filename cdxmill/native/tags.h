@@ -9,11 +9,11 @@
 
 /* A tag: from its `<` to behind its `>`. Or the start of a CDATA section, which has no name.
 
-   `is_usual`: the name has only bytes that names in HTML have. `is_closed`: it ends with `/>`. */
+   `is_closed`: it ends with `/>`. */
 typedef struct {
     const cdx_byte *start, *end;
     cdx_text name;
-    int is_end, is_usual, is_closed;
+    int is_end, is_closed;
     size_t attributes;
 } cdx_tag;
 
@@ -28,6 +28,9 @@ int cdx_find_tags(cdx_text html, cdx_on_tag on_tag, void *context);
 
 /* Reads the tag whose name starts at `at`. False if it does not end. */
 int cdx_read_tag(const cdx_byte *at, const cdx_byte *end, cdx_tag *tag);
+
+/* Whether a name is short and has only bytes that names in HTML have. Others are of markup that is no HTML, or of no markup at all. */
+int cdx_is_usual_name(cdx_text name);
 
 /* The next attribute of a tag, from `*at` on. 1, 0 behind the `>`, or -1 if the tag does not end. */
 int cdx_next_attribute(const cdx_byte **at, const cdx_byte *end, cdx_attribute *found);

@@ -132,7 +132,7 @@ static int count_tag(void *tally, const cdx_tag *tag)
 {
     cdx_byte item[CDX_MAX_TAG];
     size_t length = cdx_size(tag->name);
-    if (tag->is_end || !tag->is_usual || !length)
+    if (tag->is_end || !length || !cdx_is_usual_name(tag->name))
         return 0;
     for (size_t i = 0; i < length; i++)
         item[i] = cdx_lower(tag->name.at[i]);

@@ -20,8 +20,9 @@ from cdxmill.options.option import (
     option,
 )
 from cdxmill.options.queries import NEWEST, Selection
+from cdxmill.regex import regex
 
-_SIZE = re.compile(r"(\d{1,12})([KMGT]?)(?:i?B)?", re.I)
+_SIZE = regex(r"(\d{1,12})([KMGT]?)(?:i?B)?", re.I)
 _LEAST = 1 << 16
 """Bytes of the smallest size limit: a warcinfo record and a page."""
 

@@ -15,17 +15,18 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.own_records import CONTROLS, TABLE
 from cdxmill.inputs.named import Input, without_host
 from cdxmill.inputs.pipes import NO_NAME
+from cdxmill.regex import regex
 from cdxmill.storage.location import Location, PathOrUrl, locate
 
 Key = TypeVar("Key")
 
 _OUTPUT_NAMES = (
-    (re.compile(r"\.warc\.(wat|wet)\.gz$"), r".\1.cdx.gz"),
-    (re.compile(r"(\.w?arc)?\.gz$"), ".cdx.gz"),
-    (re.compile(r"$"), ".cdx.gz"),
+    (regex(r"\.warc\.(wat|wet)\.gz$"), r".\1.cdx.gz"),
+    (regex(r"(\.w?arc)?\.gz$"), ".cdx.gz"),
+    (regex(r"$"), ".cdx.gz"),
 )
-_COMPRESSED = re.compile(r"\.(gz|zst)$", re.I)
-_ONE_FILE = re.compile(r"[^/]\.cdxj?(\.gz)?$", re.I)
+_COMPRESSED = regex(r"\.(gz|zst)$", re.I)
+_ONE_FILE = regex(r"[^/]\.cdxj?(\.gz)?$", re.I)
 _CC_CRAWL, _CC_INDEX = "crawl-data/", "cc-index/cdx/"
 """Where Common Crawl keeps the archives of a crawl, and their indexes."""
 _APART = "use --dir-root DIR, or a --manifest with their paths below --root"
@@ -33,10 +34,10 @@ _READABLE = 150
 """Bytes of an archive's base name that are kept in a name of `unique_names`, and in one that is too long."""
 _LONGEST, _LONGEST_PATH = 230, 1000
 """Bytes of the longest name of an output, and of its path. A file name has at most 255, also that of its list of failures."""
-_CONTROL = re.compile(CONTROLS)
-_SKIPPED, _SEEN = re.compile(r"(?<![^/])(?=[._])"), "file"
+_CONTROL = regex(CONTROLS)
+_SKIPPED, _SEEN = regex(r"(?<![^/])(?=[._])"), "file"
 """Where a name starts with a character for which Spark, pandas and PyArrow skip it, and what is put there."""
-_ENDINGS = re.compile(r"(\.[a-z0-9]{1,7}){1,3}\Z", re.I)
+_ENDINGS = regex(r"(\.[a-z0-9]{1,7}){1,3}\Z", re.I)
 
 
 def output_name(path: str) -> str:

@@ -12,6 +12,7 @@ from cdxmill.formats.offset_table import HEADER, OffsetTable, names_of
 from cdxmill.formats.own_records import OFFSETS
 from cdxmill.inputs.cdx_files import chunk_of
 from cdxmill.inputs.named import Search, Wanted
+from cdxmill.regex import regex
 from cdxmill.running.failures import Failures
 from cdxmill.stages.lines.cdx_text import read_content
 from cdxmill.stages.lines.line_lists import split_lines
@@ -25,7 +26,7 @@ _START = 1 << 16
 """Bytes of a table that are read for its first row."""
 _TABLES = Wanted(
     f"tables of offsets (*{OFFSETS})",
-    re.compile(re.escape(OFFSETS) + "$"),
+    regex(re.escape(OFFSETS) + "$"),
     "write them with cdxmill recompress --offsets",
     is_alone=False,
 )

@@ -24,7 +24,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
@@ -350,6 +349,8 @@ def _end_last_row(path: Path) -> None:
         size, is_shared = os.fstat(old.fileno()).st_size, os.fstat(old.fileno()).st_nlink > 1
         is_cut = bool(size) and os.pread(old.fileno(), 1, size - 1) != b"\n"
         if is_cut or is_shared:
+            import shutil  # slow to import
+
             with write_atomic(path) as file:
                 shutil.copyfileobj(old, file)
                 file.write(b"\n" if is_cut else b"")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from cdxmill.errors import FAILED, OK, STOPPED, InputError, OutageError, StoppedError, UntriedError
 from cdxmill.messages import count, say
+from cdxmill.regex import regex
 from cdxmill.running.progress import Progress
 
 KEPT = 10_000
@@ -16,7 +16,7 @@ KEPT = 10_000
 
 SHOWN = 10
 """Notes of a kind that are printed, and failures of a kind in one input; any further ones are counted."""
-_VARIABLE = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
+_VARIABLE = regex(r"'[^']*'|\"[^\"]*\"|\d+")
 
 
 def kind_of(reason: str) -> str:

@@ -15,11 +15,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
-import re
-import shlex
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -31,19 +27,21 @@ from typing import Any, NamedTuple
 
 from cdxmill.errors import AbsentError, HeldError, InputError, RefusedError, StoppedError, UsageError
 from cdxmill.messages import say
+from cdxmill.regex import regex
 from cdxmill.running.progress import WITH_EACH_TICK
 from cdxmill.storage.local import OWN_TEMPORARY, make_directory, stopping
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.own import foreign, open_own
 from cdxmill.storage.patience import stops
+from cdxmill.storage.scratch import delete_tree
 
 LOCK = ".lock"
 RENEWED = 300.0
 """Seconds after which the lock at a URL is checked and renewed during a run."""
 _STALE = 3600.0
 """Seconds. A file of the largest size is uploaded in less."""
-_SCRATCH = re.compile(r"\.scratch-[a-z0-9_]{8}")
-_OWN = re.compile(rb"process \d+ on \S* since ")
+_SCRATCH = regex(r"\.scratch-[a-z0-9_]{8}")
+_OWN = regex(rb"process \d+ on \S* since ")
 _MODE = 0o766
 """A lock is executable, although it is no program: so an empty one is known if a run was killed before it wrote to it."""
 _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
@@ -209,6 +207,8 @@ def _is_at(path: Path, handle: int) -> bool:
 
 def _who() -> bytes:
     """`process 17 on HOST since 2024-01-01 12:00:00 UTC: cdxmill index ...`."""
+    import shlex  # slow to import
+
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
     if len(command) > _COMMAND_SHOWN:
         command = f"{command[:_COMMAND_SHOWN]}..."
@@ -266,6 +266,8 @@ class _RemoteLock:
             self._file.remove()
 
     def _text(self) -> bytes:
+        import json
+
         known = {"run": self._run, "process": os.getpid(), "host": os.uname().nodename, "since": self._since}
         return json.dumps({**known, "renewed": time.time()}).encode() + b"\n"
 
@@ -275,6 +277,8 @@ def _read(file: Location) -> tuple[bytes | None, dict[str, Any]]:
 
     S3 without the right to list refuses to read what does not exist.
     """
+    import json
+
     try:
         data = file.read_bytes()
     except (AbsentError, RefusedError):
@@ -343,7 +347,7 @@ def sweep(directory: Path) -> None:
             continue
         for name in [name for name in directories if _SCRATCH.fullmatch(name)]:
             directories.remove(name)
-            shutil.rmtree(here / name, ignore_errors=True)
+            delete_tree(here / name)
         for name in files:
             if OWN_TEMPORARY.fullmatch(name):
                 with suppress(OSError):

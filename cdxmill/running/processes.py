@@ -12,7 +12,6 @@ import os
 import signal
 import sys
 import time
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -202,6 +201,8 @@ def _serve(
     connection: Connection[Any, Any], work: Callable[[Task], Result], slot: int, numbers: Any, parent: int
 ) -> None:
     """What a worker does: one task after another. Its parent handles Ctrl-C; it ends when the parent does."""
+    import traceback  # slow to import
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent ends the workers, as after Ctrl-C

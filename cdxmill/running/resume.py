@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -107,6 +106,8 @@ class WorkDirectory:
 
     def load(self, name: str) -> Any:
         """The saved result of that name, or None."""
+        import json
+
         try:
             return json.loads((self._place / f"{name}.json").read_bytes())
         except (InputError, ValueError, RecursionError):
@@ -114,6 +115,8 @@ class WorkDirectory:
 
     def save(self, name: str, result: object) -> None:
         """Save a result."""
+        import json
+
         file = self._place / f"{name}.json"
         opened = file.write_atomic() if file.is_remote else local.write_atomic(file.local, sync_file=False)
         with opened as content:

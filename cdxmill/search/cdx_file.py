@@ -11,7 +11,6 @@ too, and lines out of order are an error.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
@@ -157,6 +156,8 @@ def _is_sorted(text: Iterable[bytes]) -> bool:
 
 def _is_spread(place: Location, read_at: ReadAt, size: int) -> bool:
     """Whether the first lines of some pages are sorted. Pages of a remote file are read at the same time."""
+    from concurrent.futures import ThreadPoolExecutor  # slow to import
+
     pages = spread_pages(-(-size // PAGE), _REMOTE_SPREAD if place.is_remote else _SPREAD)
     if place.is_remote:
         with ThreadPoolExecutor(READS) as pool:

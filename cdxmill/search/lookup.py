@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cdxmill.cluster.find import Rule, find_index, is_crawl, is_index_file
 from cdxmill.cluster.reader import open_cluster
@@ -12,11 +13,13 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.cdx_lines import CDX_NAME
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.queries import Query
-from cdxmill.search.many import Answer, answer_many
 from cdxmill.search.opened import OpenCluster
 from cdxmill.search.query import PreparedQuery
 from cdxmill.search.servers import is_server
 from cdxmill.storage.location import Location, PathOrUrl, locate
+
+if TYPE_CHECKING:
+    from cdxmill.search.many import Answer
 
 Skip = Callable[[InputError], None]
 STDIN = "-"
@@ -52,6 +55,8 @@ def lookup_many(
 
     Raises UsageError and InputError like `lookup`.
     """
+    from cdxmill.search.many import answer_many
+
     prepared = PreparedQuery(query, skip)
     with open_searched(cluster, query.shard_index_loc) as opened:
         yield from answer_many(opened, prepared, urls)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import groupby, islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cdxmill.errors import CorruptError, UsageError
 from cdxmill.formats.clusters.zipnum import BlockRef
@@ -21,6 +20,9 @@ from cdxmill.search.opened import OpenCluster
 from cdxmill.search.query import PreparedQuery
 from cdxmill.stages.zipnum.block_pieces import ReadShard
 from cdxmill.stages.zipnum.find_lines import BlockReader, joined, wanted_blocks
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 READS = 8
 """Reads in progress at a time, of up to 8 MiB each."""
@@ -217,6 +219,8 @@ def _with_read_ahead(cluster: OpenCluster, prepared: PreparedQuery, keys: list[K
 @contextmanager
 def reading_ahead(runs: Iterator[list[BlockRef]], read: ReadShard) -> Iterator[ReadAhead]:
     """Reads blocks in threads."""
+    from concurrent.futures import ThreadPoolExecutor  # slow to import, and most questions are about one URL
+
     with ThreadPoolExecutor(READS) as pool:
         try:
             yield ReadAhead(runs, read, pool.submit)

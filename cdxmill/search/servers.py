@@ -9,27 +9,29 @@ A question about one URL, or with a limit, is one request. Other questions are a
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from cdxmill.cluster.find import find_index
 from cdxmill.errors import AbsentError, InputError, RefusedError, UsageError
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.option import text_list
-from cdxmill.search.many import Answer
+from cdxmill.regex import regex
 from cdxmill.search.query import PreparedQuery
-from cdxmill.stages.lines.line_lists import split_lines
 from cdxmill.storage.location import Location, locate, pieces
 
+if TYPE_CHECKING:
+    from cdxmill.search.many import Answer
+
 _NOTATION = "cdx+"
-_ENDPOINT = re.compile(r"https?://[^/?#]+(?:/[^?#]*)?(?:/cdx|[^/?#]-index)", re.I)
-_BARE = re.compile(r"https?://[^/?#]+/(?:[^?#]*/)?[^./?#]+", re.I)
+_ENDPOINT = regex(r"https?://[^/?#]+(?:/[^?#]*)?(?:/cdx|[^/?#]-index)", re.I)
+_BARE = regex(r"https?://[^/?#]+/(?:[^?#]*/)?[^./?#]+", re.I)
 """URLs without an ending: a directory, or the name of a collection."""
 _WAYBACK = "/cdx/search/cdx"
-_LINE = re.compile(rb"[^ ]+ \d{1,17}(?: |$)")
+_LINE = regex(rb"[^ ]+ \d{1,17}(?: |$)")
 _ALL = 999_999_999
 """Without a limit, pywb gives 100,000 lines."""
 
@@ -74,6 +76,8 @@ class SearchedServer:
 
     def answers(self, prepared: PreparedQuery, urls: Sequence[str]) -> Iterator[Answer]:
         """The answers of the server. What it ignored of a question is done here."""
+        from cdxmill.search.many import Answer
+
         for url in urls:
             try:
                 keys = prepared.keys(url)
@@ -96,6 +100,8 @@ class SearchedServer:
             yield from self._answer({**asked, "page": page})
 
     def _answer(self, asked: Asked) -> Iterator[list[bytes]]:
+        from cdxmill.stages.lines.line_lists import split_lines
+
         place = self._place(asked)
         try:
             with place.open_ranges() as read_at:
@@ -117,6 +123,8 @@ class SearchedServer:
 
         Raises AbsentError if the server has no such endpoint.
         """
+        import json
+
         answer = self._place({**asked, "limit": 1, "showNumPages": "true"}).read_bytes()
         self._is_known = True
         try:

@@ -8,7 +8,6 @@ Blocks that are near each other are one request.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import chain
 
@@ -88,6 +87,8 @@ def _end_of_group(numbers: Sequence[int], start: int) -> int:
 
 def _read_blocks(tree: TreeReader, numbers: Sequence[int]) -> Iterator[tuple[int, bytes]]:
     """Index blocks with their numbers, which are sorted."""
+    from concurrent.futures import ThreadPoolExecutor  # slow to import
+
     size = tree.header.block_size
     places = [(tree.header.offset(number), tree.header.offset(number) + size) for number in numbers]
     runs = [(run[0].offset, run[0].length) for run in _joined(iter(places))]

@@ -22,13 +22,14 @@ import orjson
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.capture_fields import timestamp_of_line
 from cdxmill.formats.lines.lookup_query import KeyRange, Passes
+from cdxmill.regex import regex
 from cdxmill.storage.location import Location
 
 _EXACT, _ALL = b"###", b"*,"
 _ACCESS = ("allow", "allow_ignore_embargo", "block", "exclude")
 _UNITS = {"years": 12, "months": 1, "weeks": 0, "days": 0}
-_PERIOD = re.compile(r"(newer|older):(?:(\d{1,4})y)?(?:(\d{1,4})m)?(?:(\d{1,4})w)?(?:(\d{1,5})d)?", re.ASCII)
-_MOMENT = re.compile(r"(before|after):(\d{4,14})", re.ASCII)
+_PERIOD = regex(r"(newer|older):(?:(\d{1,4})y)?(?:(\d{1,4})m)?(?:(\d{1,4})w)?(?:(\d{1,5})d)?", re.ASCII)
+_MOMENT = regex(r"(before|after):(\d{4,14})", re.ASCII)
 
 Now = Callable[[], datetime]
 

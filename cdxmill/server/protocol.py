@@ -6,18 +6,18 @@ Connections without a complete request take a third of the memory that they take
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from cdxmill.regex import regex
 from cdxmill.server.old_clients import OLD, send_without_chunks
 
 SECONDS = 20.0
 """The time in which a whole request has to arrive."""
 _MOST = 1 << 16
 """Bytes of a request: the server takes no bodies."""
-_BEGINNING = re.compile(rb"[A-Z]*(?:$| )")
+_BEGINNING = regex(rb"[A-Z]*(?:$| )")
 """How a request begins. What does not is refused at once."""
 
 

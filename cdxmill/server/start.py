@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import resource
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +21,7 @@ from uvicorn.supervisors import Multiprocess
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.messages import say
 from cdxmill.options.cdx_server import CdxServing
+from cdxmill.regex import regex
 from cdxmill.running.listening import host_of, listen
 from cdxmill.running.processes import end_with_parent
 from cdxmill.search.kept import KeptCluster
@@ -36,7 +36,7 @@ from cdxmill.stages.zipnum.kept_texts import KeptTexts
 from cdxmill.storage.location import locate
 
 _SETTINGS = "CDXMILL_CDX_SERVER"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_NAME = regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _TAKEN = frozenset(("cdx", "wayback", "health", "metrics", "collinfo.json", "page.css", "page.js"))
 _GRACE = 30
 _KEEP_ALIVE = 15

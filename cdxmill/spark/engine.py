@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.messages import count
+from cdxmill.regex import regex
 from cdxmill.running.lock import renew_held
 from cdxmill.running.processes import processes_by_default
 from cdxmill.running.progress import Progress
@@ -59,9 +60,9 @@ _LOCAL = {
 """Settings for Spark on this machine only."""
 _MISSING = f"--engine spark needs PySpark: {install_extra('spark')}"
 _STOPPED = "stopped SparkContext"
-_ENDED = re.compile(r"^Spark: (.+)$", re.M)
+_ENDED = regex(r"^Spark: (.+)$", re.M)
 """In the log: why it was stopped."""
-_HARMLESS = re.compile(r"^(?:Picked up |WARNING: ).*\n", re.M)
+_HARMLESS = regex(r"^(?:Picked up |WARNING: ).*\n", re.M)
 
 
 class Shuffle(NamedTuple):

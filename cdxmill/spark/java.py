@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from cdxmill.regex import regex
+
 QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """The quick compiler of Java: it has little to do here, and the slow one takes longer than it gains."""
 _LAUNCHER = "SPARK_LAUNCHER_OPTS"
@@ -32,8 +34,8 @@ appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = Spark: %m%n
 """
-_REASON = re.compile(r"^(?:: |Caused by: )?((?:\w+\.)*)(\w*(?:Error|Exception)): (.+)$", re.M)
-_OF_CDXMILL = re.compile(r"^(?:cdxmill\.errors\.)(\w+): (.+)$", re.M)
+_REASON = regex(r"^(?:: |Caused by: )?((?:\w+\.)*)(\w*(?:Error|Exception)): (.+)$", re.M)
+_OF_CDXMILL = regex(r"^(?:cdxmill\.errors\.)(\w+): (.+)$", re.M)
 _DIED = "Python worker exited unexpectedly"
 _KILLED = "a Python process of a task was killed, perhaps because memory was short"
 

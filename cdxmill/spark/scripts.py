@@ -31,6 +31,7 @@ from cdxmill.options.option import REPLACE, AnyPath, Existing, Options, argument
 from cdxmill.options.table import add_options, read_options
 from cdxmill.outputs.existing import rule_of
 from cdxmill.outputs.names import cdx_names, check_inputs_stay
+from cdxmill.regex import regex
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import exit_on_signals
 from cdxmill.spark.engine import Engine, check_pyspark
@@ -40,8 +41,8 @@ from cdxmill.storage.location import join, locate
 _SHARDS = 300
 _SPLITS = (".txt", ".seq")
 """Split files of the other engines work, too."""
-_WITHOUT_HOST = re.compile(r"^(file|hdfs):/(?!/)", re.I)
-_OLD_S3 = re.compile(r"^s3n://", re.I)
+_WITHOUT_HOST = regex(r"^(file|hdfs):/(?!/)", re.I)
+_OLD_S3 = regex(r"^s3n://", re.I)
 _Options = TypeVar("_Options", bound=Options)
 _IGNORED = ("--output_format", "--output_compression", "--output_option", "--log_level")
 """Options of cc-pyspark that say how a table is written."""

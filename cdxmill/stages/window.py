@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from cdxmill.formats.archives.framing import MAX_HEADER, TRAILER_SIZE, header_size
+from cdxmill.regex import regex
 
 ReadAt = Callable[[int, int], bytes]
 
@@ -23,7 +24,7 @@ _FARTHEST = 1 << 62
 """Larger than any file. Offsets from wrong lengths can be larger still, and systems refuse to read there."""
 _RANGE_PIECE = 1 << 18
 _MEMBER_PIECE = 1 << 16
-_ALWAYS = re.compile(r"^error -?\d+ (?:while decompressing data: )?")
+_ALWAYS = regex(r"^error -?\d+ (?:while decompressing data: )?")
 _FIRST = 1 << 9
 """Compressed bytes that are enough for the first bytes of content: deflate's longest tables are smaller."""
 

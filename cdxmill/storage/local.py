@@ -6,8 +6,6 @@ import contextlib
 import errno
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,10 +14,11 @@ from typing import IO
 
 from cdxmill.errors import AbsentError, InputError, OutageError, RefusedError, StoppedError, UsageError
 from cdxmill.messages import write_advice
+from cdxmill.regex import regex
 from cdxmill.storage.interface import Entry
 
 TEMPORARY = ".tmp"
-OWN_TEMPORARY = re.compile(r"\.(?!.*\.attempt_).+\.\d+-[0-9a-f]{8}\.tmp", re.S)
+OWN_TEMPORARY = regex(r"\.(?!.*\.attempt_).+\.\d+-[0-9a-f]{8}\.tmp", re.S)
 """Names that `temporary_name` gives outside of Hadoop."""
 _ATTEMPT = "mapreduce_task_attempt_id"
 """Set by Hadoop. It names the attempt whose unfinished file a directory has."""
@@ -197,6 +196,8 @@ def make_directory(path: Path) -> None:
 @contextmanager
 def spooled() -> Iterator[IO[bytes]]:
     """Open a temporary file for content that is uploaded when it is complete. Raises StoppedError."""
+    import tempfile  # slow to import
+
     with stopping(Path(tempfile.gettempdir())), tempfile.TemporaryFile() as file:
         yield file
 
@@ -245,6 +246,8 @@ def remove(path: str) -> None:
 
 def remove_tree(path: str) -> None:
     """Delete a file, or a directory with all that is below it, if it exists. Raises StoppedError."""
+    import shutil  # slow to import
+
     _remove(path, shutil.rmtree)
 
 
@@ -264,6 +267,8 @@ def move(path: str, target: str) -> None:
 
 def copy_mode(path: str, target: str) -> None:
     """Give a directory the access rights of another one, if that exists. Raises StoppedError."""
+    import shutil  # slow to import
+
     with stopping(Path(target)), contextlib.suppress(FileNotFoundError):
         shutil.copymode(path, target)
 

@@ -23,6 +23,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import unquote_to_bytes
 
 from cdxmill.errors import InputError, UsageError
+from cdxmill.regex import regex
 from cdxmill.storage import local, wacz
 from cdxmill.storage.interface import Entry, Properties, Reads, Writes
 from cdxmill.storage.reach import Reach
@@ -30,7 +31,7 @@ from cdxmill.storage.reach import Reach
 if TYPE_CHECKING:
     from cdxmill.formats.archives.zip_directory import Member
 
-_URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.I)
+_URL = regex(r"([a-z][a-z0-9+.-]*)://", re.I)
 _OWN_S3 = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
 """Set if S3 is the user's own service."""
 SMALL = 256 << 20

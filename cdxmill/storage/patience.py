@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -158,6 +157,8 @@ class Tries:
 
     def _wait(self, asked: float) -> float:
         """Seconds to wait. They are random, so that workers that failed together do not return together."""
+        import random  # slow to import
+
         backoff = FIRST_WAIT * (1 << self._failed - 1) * random.uniform(0.5, 1)
         return max(min(backoff, LONGEST_WAIT), min(asked, LONGEST_WAIT) * random.uniform(1, 1.1))
 

@@ -13,6 +13,8 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from unicodedata import normalize
 from urllib.parse import unquote
 
+from cdxmill.regex import regex
+
 _METADATA = frozenset(
     map(
         ip_address,
@@ -27,7 +29,7 @@ _TRANSLATED = tuple(map(ip_network, ("64:ff9b::/96", "::ffff:0:0:0/96", "::/96")
 """IPv6 addresses that a gateway turns into the IPv4 address of their last 32 bits (RFC 6052, 2765, 4291)."""
 _SITE, _GATEWAY = ip_network("fec0::/10"), ip_network("64:ff9b:1::/48")
 """IPv6 addresses of one site only (RFC 3879), and those that its gateway turns into any IPv4 address (RFC 8215)."""
-_OLD_ADDRESS = re.compile(r"(0x[0-9a-f]*|\d+)(\.(0x[0-9a-f]*|\d+)){0,3}", re.I | re.A)
+_OLD_ADDRESS = regex(r"(0x[0-9a-f]*|\d+)(\.(0x[0-9a-f]*|\d+)){0,3}", re.I | re.A)
 """One to four numbers, decimal, octal or hexadecimal: what `inet_aton` reads as an IPv4 address."""
 
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from cdxmill.errors import StoppedError, UsageError
+from cdxmill.regex import regex
 from cdxmill.storage.local import create_directory, stopping
 from cdxmill.storage.location import locate
 from cdxmill.storage.own import create_own, open_own
 
 _PREFIX = "cdxmill-run-"
 _LOCK = ".lock"
-_OWN = re.compile(r"cdxmill-run-[a-z0-9_]{8}")
+_OWN = regex(r"cdxmill-run-[a-z0-9_]{8}")
 
 
 @contextmanager
@@ -29,6 +27,9 @@ def temporary_directory(place: str | None = None) -> Iterator[str]:
     A file in it is locked as long as a process of the run lives: a lock of the directory would not be seen by other machines.
     First, the directories of this user's killed runs are deleted.
     """
+    import shutil  # slow to import
+    import tempfile  # slow to import
+
     base = place or tempfile.gettempdir()
     _sweep(base)
     directory, handle = _locked_directory(base)
@@ -40,6 +41,8 @@ def temporary_directory(place: str | None = None) -> Iterator[str]:
 
 
 def _locked_directory(base: str) -> tuple[str, int]:
+    import tempfile  # slow to import
+
     while True:
         directory = tempfile.mkdtemp(prefix=_PREFIX, dir=base)
         path = f"{directory}/{_LOCK}"
@@ -60,6 +63,8 @@ def _sweep(base: str) -> None:
 
 
 def _delete_if_dead(entry: os.DirEntry[str]) -> None:
+    import shutil  # slow to import
+
     with suppress(OSError, UsageError):
         if entry.stat(follow_symlinks=False).st_uid != os.getuid():
             return
@@ -70,6 +75,29 @@ def _delete_if_dead(entry: os.DirEntry[str]) -> None:
             shutil.rmtree(entry.path, ignore_errors=True)
         finally:
             os.close(handle)
+
+
+@contextmanager
+def hidden_directory(place: Path) -> Iterator[Path]:
+    """A directory for temporary files in the directory `place`. It is deleted at the end; `running.lock` deletes those of killed runs."""
+    directory = place / f".scratch-{os.urandom(4).hex()}"
+    directory.mkdir(mode=0o700)
+    try:
+        yield directory
+    finally:
+        delete_tree(directory)
+
+
+def delete_tree(directory: Path) -> None:
+    """Delete a directory and its content, as far as possible. Most have none, or do not exist."""
+    try:
+        directory.rmdir()
+    except FileNotFoundError:
+        return
+    except OSError:
+        import shutil  # slow to import
+
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 class Scratch:
@@ -111,7 +139,7 @@ class Scratch:
 
     def remove(self) -> None:
         """Delete the directory and its content."""
-        shutil.rmtree(self.directory, ignore_errors=True)
+        delete_tree(self.directory)
 
 
 @contextmanager
@@ -120,6 +148,8 @@ def scratch_files(output: str) -> Iterator[Callable[[], IO[bytes]]]:
 
     Raises StoppedError if one cannot be written.
     """
+    import tempfile  # slow to import
+
     path = locate(output).directory
     directory = None if path is None else path.parent
     with stopping(directory or Path(tempfile.gettempdir())), ExitStack() as files:

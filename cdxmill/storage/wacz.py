@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
 from cdxmill.errors import AbsentError, InputError
+from cdxmill.regex import regex
 from cdxmill.storage.interface import Entry, Reads
 from cdxmill.storage.reach import led_as
 
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
 
 ARCHIVE = "archive/"
 """The directory in a WACZ that has its archives. File names in its own index are relative to it."""
-_HOST = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*", re.I)
-_HTTP = re.compile(r"https?://", re.I)
-_ENCODED = re.compile(r"(?:https?|file)://", re.I)
-_QUERY = re.compile(r"[?#].*\Z", re.S)
+_HOST = regex(r"[a-z][a-z0-9+.-]*://[^/]*", re.I)
+_HTTP = regex(r"https?://", re.I)
+_ENCODED = regex(r"(?:https?|file)://", re.I)
+_QUERY = regex(r"[?#].*\Z", re.S)
 STEP = ".wacz/"
 """What every path or URL has that leads into a WACZ, in lower case."""
-_STEPS = re.compile(r"\.wacz(?=/)", re.I)
-_USUAL = re.compile(
+_STEPS = regex(r"\.wacz(?=/)", re.I)
+_USUAL = regex(
     r"\.(w?arc|wat|wet)(\.gz|\.zst)?$|^(data/)?(indexes|pages|raw|logs)/|^datapackage[^/]*\.json$|^webarchive\.yaml$",
     re.I,
 )

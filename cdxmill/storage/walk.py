@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,16 +16,17 @@ from stat import S_ISDIR, S_ISREG
 from typing import Any, NamedTuple
 
 from cdxmill.errors import InputError
+from cdxmill.regex import regex
 from cdxmill.storage.location import join, locate
 
-_UNFINISHED = re.compile(r"_temporary|\.work|\.scratch-[a-z0-9_]{8}")
+_UNFINISHED = regex(r"_temporary|\.work|\.scratch-[a-z0-9_]{8}")
 """Directories of unfinished work: Hadoop's, and cdxmill's."""
 _FILE, _DIRECTORY = "", "directory"
 SPECIAL = "socket, pipe or device"
 _SEARCHED = "link to a directory that was searched already"
 """What an entry of a directory is."""
 _ANY_DEPTH = "**"
-_MAGIC = re.compile(r"[*?\[]")
+_MAGIC = regex(r"[*?\[]")
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 _ROOT = 3
 """Slashes in the URL of the root of a file system."""

@@ -6,7 +6,6 @@ which Python parses. Lines of other columns than numbers are taken apart in colu
 
 from __future__ import annotations
 
-import re
 from binascii import unhexlify
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import chain
@@ -21,6 +20,7 @@ from cdxmill.formats.tree.pointer_layout import CAPTURE, Layout
 from cdxmill.formats.tree.prefix_btree import out_of_order
 from cdxmill.inputs.cdx_files import chunk_of
 from cdxmill.inputs.pipes import STDIN, is_pipe, open_pipe
+from cdxmill.regex import regex
 from cdxmill.running.processes import counted
 from cdxmill.stages.lines import cdx_text
 from cdxmill.stages.lines.cdx_text import MAX_LINE, REBUILD, read_content
@@ -37,7 +37,7 @@ _OTHER = bytes(byte for byte in range(256) if byte not in _SEPARATORS)
 _NO_TABS = _OTHER + b" "
 _COMMAS = bytes.maketrans(b" \t", b",,")
 _DIGITS = b"0123456789,"
-_NUMBER = re.compile(rb"\d{1,20}")
+_NUMBER = regex(rb"\d{1,20}")
 _LONGEST = 20
 _STATUS_MOST = 65535
 _SHOWN = 80

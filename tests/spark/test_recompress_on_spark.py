@@ -8,7 +8,7 @@ from typing import Any
 import zstandard
 
 from cdxmill.commands.per_archive.ask import recompress_asked
-from cdxmill.options.archives import Recompressing
+from cdxmill.options.packing import Recompressing
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import RunTasks
 from cdxmill.spark.engine import Engine

@@ -14,6 +14,7 @@ from cdxmill.errors import CdxmillError
 from cdxmill.formats.lines.capture_fields import stored_fields
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.queries import Query
+from cdxmill.regex import regex
 from cdxmill.search.lookup import open_searched
 from cdxmill.search.query import PreparedQuery
 
@@ -39,7 +40,7 @@ def example_page(path: str) -> str | None:
     return min(pages, key=len) if pages else next(iter(others), None)
 
 
-_SITE = re.compile(r"https?://[^/?#\s\x00-\x1f]+", re.I)
+_SITE = regex(r"https?://[^/?#\s\x00-\x1f]+", re.I)
 
 
 def as_typed() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import socket
 import subprocess
@@ -24,6 +23,7 @@ from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, LOCATIONS, SHARD, part_of
 from cdxmill.messages import say
 from cdxmill.options.clusters import Serving
+from cdxmill.regex import regex
 from cdxmill.running.listening import host_of, listen
 from cdxmill.storage.local import make_directory, write_atomic
 from cdxmill.storage.location import Location, locate
@@ -36,9 +36,9 @@ _RESOLVER = "!!python/object/apply:cdxmill.commands.clusters.pywb_reads.resolver
 _LOADERS = '!!python/name:pywb.utils.loaders.BlockLoader ""'
 """YAML tags, which pywb's own reader of config.yaml understands."""
 _INSTALL = f"pywb is not installed with cdxmill (no command wayback); {install_extra('serve')}"
-_SPECIAL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_SPECIAL = regex("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 """What JSON does not escape, and YAML must."""
-_NO_TEXT = re.compile("[\ud800-\udfff]")
+_NO_TEXT = regex("[\ud800-\udfff]")
 _START_SECONDS = 60
 _STOP_SECONDS = 10
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -175,7 +174,7 @@ def _target(change: Change, wanted: ChangeWanted) -> Iterator[Location]:
         yield change.place
         return
     remove_runs(change.place)
-    target = start_run(change.place, secrets.token_hex(8))
+    target = start_run(change.place, os.urandom(8).hex())
     try:
         yield target
     finally:

@@ -26,6 +26,7 @@ from cdxmill.formats.lines.cdx_lines import quote, with_place
 from cdxmill.formats.lines.surt import surt
 from cdxmill.formats.own_records import format_row, parse_row
 from cdxmill.inputs.joined_ranges import OpenRanges
+from cdxmill.regex import regex
 from cdxmill.running.lock import check_held
 from cdxmill.search.originals import reference_in
 from cdxmill.stages.captures.match_record import is_same_url
@@ -37,7 +38,7 @@ from cdxmill.storage.location import Location
 
 ROW = ["filename", "offset", "length", "timestamp", "url", "related", "copied_offset", "copied_length"]
 """The first row of a list: the names of its columns. `related` is yes if the run also copied related records, else no; OTHER_DIGEST may follow."""
-_FILE = re.compile(r"(.+)-(\d{5,})\.(?:warc|arc)\.gz")
+_FILE = regex(r"(.+)-(\d{5,})\.(?:warc|arc)\.gz")
 _COPY_PIECE = 1 << 20
 
 

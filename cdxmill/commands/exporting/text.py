@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO
@@ -13,6 +12,7 @@ from cdxmill.commands.exporting.lines import ExportedLines
 from cdxmill.formats.lines.capture_fields import ALSO, line_format, parse_fields, text_to_bytes
 from cdxmill.options.exports import Exporting
 from cdxmill.options.option import text_list
+from cdxmill.regex import regex
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.search.query import check_fields
@@ -34,7 +34,7 @@ FIELDS = (
 """The fields of a CSV file, without --fl."""
 EXCEL_ROWS = 1_048_576
 """The rows of a sheet in Excel, with the header."""
-_FORMULA = re.compile(r"[=+\-@\t\r\n|]")
+_FORMULA = regex(r"[=+\-@\t\r\n|]")
 _MARK = b"\xef\xbb\xbf"
 """Shows Excel that the file is UTF-8."""
 _LEVEL, _HELD = 6, 1 << 20

@@ -16,8 +16,8 @@ from cdxmill.inputs.archives import OpenAll, find_archives, open_here
 from cdxmill.inputs.cdx_files import find_cdx_inputs
 from cdxmill.inputs.dictionaries import read_dictionary
 from cdxmill.inputs.named import Input
-from cdxmill.options.archives import Recompressing, Reindexing, Repacking
 from cdxmill.options.option import check_no_pipe, required_paths
+from cdxmill.options.packing import Recompressing, Reindexing, Repacking
 from cdxmill.outputs.existing import Rule, rule_of
 from cdxmill.outputs.names import below, check_inputs_stay, output_name, output_names, recompressed_name
 from cdxmill.outputs.offset_tables import find_tables, table_beside

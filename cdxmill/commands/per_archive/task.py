@@ -6,8 +6,6 @@ lock, which outputs have to be written, the progress, the report; and for one ar
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,7 +42,7 @@ from cdxmill.storage.local import sync_directories
 from cdxmill.storage.location import Location, PathOrUrl, locate, total_size
 from cdxmill.storage.patience import stops
 from cdxmill.storage.reading import open_unchanged, sha256_of
-from cdxmill.storage.scratch import temporary_directory
+from cdxmill.storage.scratch import delete_tree, hidden_directory, temporary_directory
 
 KEPT_AS = {rule: "skipped" if rule is Rule.UPDATE else "up to date" for rule in Rule}
 """What a summary says of outputs that were kept."""
@@ -180,7 +178,7 @@ class OneOutput:
 
     def discard(self) -> None:
         """Delete the temporary files."""
-        shutil.rmtree(self._task.scratch, ignore_errors=True)
+        delete_tree(self._task.scratch)
 
 
 Settings = TypeVar("Settings", bound=OutputSettings)
@@ -265,13 +263,10 @@ def open_directory(
         with hold(place, failures.note), temporary_directory() as scratch:
             yield OutputDirectory(place, None, Path(scratch), failures.note)
         return
-    with (
-        hold(directory, failures.note),
-        tempfile.TemporaryDirectory(prefix=".scratch-", dir=directory) as scratch,
-    ):
+    with hold(directory, failures.note), hidden_directory(directory) as scratch:
         if any(name.endswith(TABLE) for name in names.values()):
             keep_apart(directory)
-        yield OutputDirectory(Location(str(directory)), directory, Path(scratch), failures.note)
+        yield OutputDirectory(Location(str(directory)), directory, scratch, failures.note)
 
 
 @contextmanager

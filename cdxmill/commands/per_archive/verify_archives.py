@@ -14,7 +14,8 @@ from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.dictionaries import use_dictionary
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_bytes
-from cdxmill.options.archives import ArchiveInputs, Comparing
+from cdxmill.options.archives import ArchiveInputs
+from cdxmill.options.packing import Comparing
 from cdxmill.outputs.names import output_names, recompressed_name
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.storage.location import Location, locate, total_size

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import re
 from codecs import BOM_UTF8
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -17,6 +16,7 @@ from cdxmill.commands.scanning.rows import check_format
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.named import Input
 from cdxmill.outputs.existing import Seen
+from cdxmill.regex import regex
 from cdxmill.stages.pages.detectors import PY3LANGID, detecting
 from cdxmill.stages.scan.columns import columns_of, returned, type_named, type_of
 from cdxmill.stages.scan.conditions import ReadLines
@@ -26,7 +26,7 @@ from cdxmill.stages.scan.sampling import SAMPLE, parse_sample, sample_field
 from cdxmill.storage.location import Location, locate
 from cdxmill.version import __version__, install_extra
 
-CALL = re.compile(
+CALL = regex(
     r"(?:(?P<column>[^:]+):(?=[^:]*\.[^:]*))?"  # NAME: before MODULE.FUNCTION
     r"(?P<module>[^:]+)(?(column)\.|:)(?P<function>[^.:]+)(?(column)(?::(?P<type>[^:]+))?)"
 )

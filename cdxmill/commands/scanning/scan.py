@@ -27,6 +27,7 @@ from cdxmill.commands.scanning.table import record_columns
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_seconds
 from cdxmill.outputs.names import below
+from cdxmill.regex import regex
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import RunTasks, run_tasks
 from cdxmill.running.progress import Progress
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
         [Sequence[Input], Scratch, Failures], tuple[Mapping[Input, NamedRecords | None], str]
     ]
 
-_COMPRESSED = re.compile(r"\.(gz|zst)$", re.I)
-_WARC = re.compile(r"\.warc(\.wet)?$", re.I)
+_COMPRESSED = regex(r"\.(gz|zst)$", re.I)
+_WARC = regex(r"\.warc(\.wet)?$", re.I)
 _LONG = 2.0
 """Seconds. The progress shows a record that takes longer."""
 _MOST_SHOWN = 16

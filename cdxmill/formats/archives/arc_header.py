@@ -7,31 +7,30 @@ The first record of a file has a `filedesc://` URL. ARC 2.0, with ten fields, is
 
 from __future__ import annotations
 
-import re
-
 from cdxmill.capture import Headers
+from cdxmill.regex import regex
 
 MAX_LINE = 1 << 16
 
-SEARCH = re.compile(rb"(?<=\n)[A-Za-z][A-Za-z0-9+.-]*:[^\n]* (?:\d{4,18}|-) [^ \n]* [^ \n]+ *\n")
+SEARCH = regex(rb"(?<=\n)[A-Za-z][A-Za-z0-9+.-]*:[^\n]* (?:\d{4,18}|-) [^ \n]* [^ \n]+ *\n")
 """Finds possible header lines after damage. The parser is stricter."""
-KNOWN_SCHEME = re.compile(rb"(?:https?|ftp|dns|whois|filedesc|metadata|urn|mailto|news|nntp|gopher):")
+KNOWN_SCHEME = regex(rb"(?:https?|ftp|dns|whois|filedesc|metadata|urn|mailto|news|nntp|gopher):")
 """The schemes of the URLs in real files."""
 
-_SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:")
-_LENGTH = re.compile(rb"-?\d+")
-_YEAR = re.compile(rb"(?:19|20)\d\d")
-_DIGITS = re.compile(rb"\d{4,18}")
-_WHOLE_DATE = re.compile(rb"\d{14,18}")
-_LONG_DATE = re.compile(rb"\d{8,18}")
-_DATE = re.compile(rb"\d{4,18}|-")
-_ADDRESS = re.compile(rb"[0-9a-fA-F.:]+|-")
-_NEXT_HEADER = re.compile(
+_SCHEME = regex(rb"[A-Za-z][A-Za-z0-9+.-]*:")
+_LENGTH = regex(rb"-?\d+")
+_YEAR = regex(rb"(?:19|20)\d\d")
+_DIGITS = regex(rb"\d{4,18}")
+_WHOLE_DATE = regex(rb"\d{14,18}")
+_LONG_DATE = regex(rb"\d{8,18}")
+_DATE = regex(rb"\d{4,18}|-")
+_ADDRESS = regex(rb"[0-9a-fA-F.:]+|-")
+_NEXT_HEADER = regex(
     rb"[^ ]+ (?:[0-9.]+|[0-9a-fA-F]*:[0-9a-fA-F.:]*|-)(?: [0-9]*(?: [^ ]*(?: [0-9]*)?)?)?(?=%b)"
     % KNOWN_SCHEME.pattern
 )
 """A part of a header line that has more than the URL, before the start of another header line."""
-_URL_IN_URL = re.compile(rb"[A-Za-z0-9 ](?=https?://)")
+_URL_IN_URL = regex(rb"[A-Za-z0-9 ](?=https?://)")
 _FIELDS_OF_2 = 10
 
 

@@ -9,8 +9,9 @@ import re
 from typing import NamedTuple
 
 from cdxmill.formats.archives.warc_header import parse_fields
+from cdxmill.regex import regex
 
-_PLAIN = re.compile(
+_PLAIN = regex(
     rb"\S[^ \n]*+ ([!-~]++)(?: .*+|\r)\n"
     rb"(?:(?!(?i:content-type)[ \t]*:)\S.*+\n)*+"
     rb"(?:(?i:content-type)[ \t]*:(.*+)\n(?:\S.*+\n)*+)?\r\n"
@@ -19,7 +20,7 @@ _PLAIN = re.compile(
 
 Possessive quantifiers (`++`, `*+`) keep the time linear.
 """
-_LOCATION = re.compile(rb"\nlocation[ \t]*:(.*)", re.I)
+_LOCATION = regex(rb"\nlocation[ \t]*:(.*)", re.I)
 
 
 class HttpHead(NamedTuple):

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cdxmill.formats.lines.capture_fields import parse_fields
+from cdxmill.regex import regex
 
 PAGES, INDEX, INDEX_OF_INDEX = "pages/pages.jsonl", "indexes/index.cdx.gz", "indexes/index.idx"
 PACKAGE, DIGEST = "datapackage.json", "datapackage-digest.json"
@@ -23,8 +23,8 @@ VERSION = "1.1.1"
 PAGES_HEAD = b'{"format": "json-pages-1.0", "id": "pages", "title": "All Pages"}\n'
 INDEX_HEAD = b'!meta 0 {"format": "cdxj-gzip-1.0", "filename": "index.cdx.gz"}\n'
 _HTML = ("text/html", "application/xhtml+xml")
-_TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)")
-_NO_NAME = re.compile(r"[^-a-z0-9._]")
+_TIME = regex(r"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)")
+_NO_NAME = regex(r"[^-a-z0-9._]")
 """Characters that the name of a resource may not have (Frictionless Data Package)."""
 
 

@@ -16,18 +16,19 @@ from itertools import islice
 from typing import NamedTuple
 
 from cdxmill.capture import Headers
+from cdxmill.regex import regex
 
-VERSION = re.compile(rb"WARC/(?:1\.[01]|0\.1[78])[^\n]*\n", re.I)
+VERSION = regex(rb"WARC/(?:1\.[01]|0\.1[78])[^\n]*\n", re.I)
 MAX_HEADER = 1 << 20
 
 _SEVERAL = {b"warc-concurrent-to", b"warc-protocol"}
 """Fields that a header may have several times."""
 _IDENTITY = (b"warc-record-id", b"warc-target-uri", b"content-length")
 """Of these, two different values show that two headers were joined. More than two values do not."""
-_SECOND_VERSION = re.compile(rb"WARC/(?:1\.[01]|0\.1[78])[ \t\r]*\n", re.I)
+_SECOND_VERSION = regex(rb"WARC/(?:1\.[01]|0\.1[78])[ \t\r]*\n", re.I)
 _MOST_VERSIONS = 8
 """More than legal values can explain. Without a limit, the time could grow with the square of the size."""
-_PLAIN_NAME = re.compile(rb"[!-9;-~]{1,64}")
+_PLAIN_NAME = regex(rb"[!-9;-~]{1,64}")
 _MAX_NAMES = 10_000
 _VERSIONS = frozenset((b"WARC/1.0", b"WARC/1.1", b"WARC/0.17", b"WARC/0.18"))
 _names: dict[bytes, bytes] = {}
@@ -57,8 +58,8 @@ ASKED = frozenset(
 """The fields that a capture is made from."""
 _SINGLE = (b"content-length", b"content-type", b"warc-concurrent-to", b"warc-target-uri")
 """Fields whose groups a shape has by name. Group 0, the whole header, means that the field is missing."""
-_NAME = re.compile(rb"[!-9;-~]+")
-_FOLD = re.compile(rb"\r?\n[ \t]+")
+_NAME = regex(rb"[!-9;-~]+")
+_FOLD = regex(rb"\r?\n[ \t]+")
 """What joins the lines of a field."""
 
 

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from cdxmill.formats.clusters.compressor import LEVELS, Compressor
 from cdxmill.formats.clusters.split_points import format_text
 from cdxmill.formats.clusters.zipnum import OVERLAY, SHARD, shard_name
+from cdxmill.regex import regex
 
 FORMAT_VERSION = 1
 
 _END = "\n}"
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+_SHA256 = regex(r"[0-9a-f]{64}")
 _TOP = {
     "format": int,
     "lines": int,

@@ -10,9 +10,10 @@ A key cannot contain a tab: it is written as the bytes 08 02, and 08 as 08 01, w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+
+from cdxmill.regex import regex
 
 BLOCK_LINES = 3000
 """Lines of a full block, in the clusters of all tools."""
@@ -28,7 +29,7 @@ CHANGE = ".change"
 """The directory of the files of a change that is not finished."""
 STAGED_MANIFEST = f"{CHANGE}/{MANIFEST}"
 
-_INDEX_LINE = re.compile(rb"([^\t\n]*)\t([^\t\n]+)\t(\d{1,18})\t(\d{1,18})(?:\t(\d{1,18}))?\r?\n?")
+_INDEX_LINE = regex(rb"([^\t\n]*)\t([^\t\n]+)\t(\d{1,18})\t(\d{1,18})(?:\t(\d{1,18}))?\r?\n?")
 
 
 class BlockRef(NamedTuple):
@@ -54,9 +55,9 @@ class ParsedLocations(NamedTuple):
     faults: list[str]
 
 
-SHARD = re.compile(r"cdx-(\d{5,})(?:-(\d+))?\.gz")
+SHARD = regex(r"cdx-(\d{5,})(?:-(\d+))?\.gz")
 """A shard's file name; the groups are its number, and the change of the cluster that wrote it, None for a build."""
-PART = re.compile(r"part-(\d{5,})(?:-(\d+))?")
+PART = regex(r"part-(\d{5,})(?:-(\d+))?")
 """The same for the part of a shard."""
 
 
@@ -77,7 +78,7 @@ def part_name(number: int) -> str:
     return f"part-{number:05d}"
 
 
-OVERLAY = re.compile(r"overlay-(\d{5,})-(\d+)\.gz")
+OVERLAY = regex(r"overlay-(\d{5,})-(\d+)\.gz")
 """The name of an overlay: the change that made it, and the change that has written this file."""
 
 

@@ -10,7 +10,6 @@ Control characters are escaped in all of them but csv, which quotes line ends. S
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
@@ -20,6 +19,8 @@ from typing import Any, NamedTuple, cast
 from urllib.parse import quote
 
 import orjson
+
+from cdxmill.regex import regex
 
 Fields = dict[str, Any]
 
@@ -66,7 +67,7 @@ ALSO = {
 }
 """Other names of fields, in filters and as JSON keys."""
 
-_PAIRLESS = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+_PAIRLESS = regex("[\ud800-\udc7f\udd00-\udfff]")
 """Halves of surrogate pairs that do not stand for a byte."""
 
 _EXACT = frozenset((str, int, bool, type(None)))
@@ -205,11 +206,11 @@ def timestamp_of_line(line: bytes) -> bytes:
     return line[start:] if end < 0 else line[start:end]
 
 
-_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
+_NUMBER = regex(r"\d{1,18}", re.ASCII)
 """Larger numbers are beyond the end of any file, and beyond what a file system takes."""
-_LENGTH = re.compile(r"0*[1-9]\d{0,17}", re.ASCII)
+_LENGTH = regex(r"0*[1-9]\d{0,17}", re.ASCII)
 
-USUAL_LINE = re.compile(
+USUAL_LINE = regex(
     rb'\S+ (\d{14}) {"url": "[^"\\]*"(?:, "(?:mime|mime-detected|status|digest)": "[^"\\]*")*'
     rb', "length": "([1-9]\d{0,17})", "offset": "(\d{1,18})", "filename": "([ !#-\[\]-~]+)"'
     rb'(?:, "(?:charset|languages|truncated|redirect)": "[^"\\]*")*}'
@@ -303,8 +304,8 @@ def _is_name(filename: str) -> bool:
 
 _NOTES = ("charset", "languages", "truncated", "redirect")
 _CSV = (*_START[:4], "mime-detected", "status", "digest", "length", "offset", "filename", *_NOTES)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_UNSAFE = re.compile(r"[\x00-\x20\x7f]")
+_CONTROL = regex(r"[\x00-\x1f\x7f]")
+_UNSAFE = regex(r"[\x00-\x20\x7f]")
 Format = Callable[[bytes], bytes]
 
 
@@ -373,6 +374,8 @@ def _percent(match: re.Match[str]) -> str:
 
 
 def _csv(values: Sequence[object]) -> bytes:
+    import csv  # slow to import
+
     text = io.StringIO()
     csv.writer(text, lineterminator="\r\n").writerow(values)  # values with these characters are quoted
     return text_to_bytes(text.getvalue().removesuffix("\r\n"))

@@ -20,14 +20,15 @@ from operator import itemgetter
 from typing import Any
 
 from cdxmill.capture import Capture
+from cdxmill.regex import regex
 
-CDX_NAME = re.compile(r"\.cdxj?(\.gz)?$", re.I)
+CDX_NAME = regex(r"\.cdxj?(\.gz)?$", re.I)
 """How the names of CDX and CDXJ files end."""
 
 CDX11_HEADER = b" CDX N b a m s k r M S V g"
 CDX9_HEADER = b" CDX N b a m s k r V g"
 
-_UNSAFE = re.compile(rb"[\x00-\x20\x7f]")
+_UNSAFE = regex(rb"[\x00-\x20\x7f]")
 
 
 def format_cdx11(capture: Capture) -> bytes:

@@ -24,8 +24,9 @@ from cdxmill.formats.clusters.zipnum import BEYOND
 from cdxmill.formats.lines.capture_fields import ALSO, FIELDS, field_reader
 from cdxmill.formats.lines.surt import surt
 from cdxmill.options.queries import MATCH_TYPES
+from cdxmill.regex import regex
 
-_DATE = re.compile(r"\d{1,17}", re.ASCII)
+_DATE = regex(r"\d{1,17}", re.ASCII)
 _MOST = (12, 31, 23, 59, 60)
 """The greatest month, day, hour, minute and second. The smallest is 00, which is below all real timestamps."""
 _DOWN, _UP = b"10000101000000", b"29991231235959"
@@ -168,7 +169,7 @@ def narrowed(keys: KeyRange, times: TimeRange) -> KeyRange:
 
 Passes = Callable[[bytes], bool]
 
-_NO_COLON = re.compile(
+_NO_COLON = regex(
     rf"({'|'.join(map(re.escape, (*FIELDS, *(name for name in ALSO if len(name) > 1))))})([!=~]+)(.*)", re.S
 )
 """The name of a field and an operator in its place. As part of a line, that is hardly ever wanted."""

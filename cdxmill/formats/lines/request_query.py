@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Iterator
 from urllib.parse import unquote_plus, urlencode
 
+from cdxmill.regex import regex
+
 MAX_QUERY = 4096
 
-_BOUNDARY = re.compile(r'boundary="?([^";]+)')
-_PART_NAME = re.compile(rb'\bname="([^"]*)"')
+_BOUNDARY = regex(r'boundary="?([^";]+)')
+_PART_NAME = regex(rb'\bname="([^"]*)"')
 
 
 def append_query(url: str, method: str, content_type: str, body: bytes) -> tuple[str, str]:

@@ -24,19 +24,21 @@ from contextlib import suppress
 from operator import methodcaller
 from urllib.parse import unquote_to_bytes
 
+from cdxmill.regex import regex
+
 _REMEMBERED = 1 << 15  # cached origins, at most about 8 MB
 _UNQUOTE_PASSES = 8  # real URLs need one or two; `%252525...` takes the linear loop
 _MOST_DIGITS = 4300  # the most that Python converts, and so the reference
 _DEFAULT_PORT = {b"http": 80, b"https": 443}
 
 # RFC 3986, appendix B, with only legal characters in the scheme.
-_PARTS = re.compile(rb"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?")
-_EXTRA_HTTP = re.compile(rb"\A(?:https?://)+(?=https?://)")
-_WWW = re.compile(rb"\Awww[0-9]*\.")
-_NUMBERS = re.compile(rb"0[0-7]*(?:\.[0-7]+){1,3}|[1-9][0-9]*(?:\.[0-9]+){1,3}")
+_PARTS = regex(rb"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?")
+_EXTRA_HTTP = regex(rb"\A(?:https?://)+(?=https?://)")
+_WWW = regex(rb"\Awww[0-9]*\.")
+_NUMBERS = regex(rb"0[0-7]*(?:\.[0-7]+){1,3}|[1-9][0-9]*(?:\.[0-9]+){1,3}")
 
 _ESCAPES = {bytes([byte]): b"%%%02x" % byte for byte in (*range(33), *b"#%", *range(127, 256))}
-_ESCAPED = re.compile(rb"[\x00-\x20#%\x7f-\xff]")
+_ESCAPED = regex(rb"[\x00-\x20#%\x7f-\xff]")
 _PERCENT = ord("%")
 _HEX_DIGITS = frozenset(b"0123456789abcdefABCDEF")
 
@@ -46,7 +48,7 @@ _PATH_SESSIONS = (
     rb"(?<=/)(?=(\((?:[a-z]\([0-9a-z]{24}\))+\)/)[^?]+\.aspx)",
     rb"(?<=/)(?=(\([0-9a-z]{24}\)/)[^?]+\.aspx)",
 )
-_SESSION_HINT = re.compile(rb"sid=|sessionid|cftoken=")
+_SESSION_HINT = regex(rb"sid=|sessionid|cftoken=")
 _QUERY_SESSIONS = (
     rb"(?=(jsessionid=[0-9a-z]{32}(?:&|\Z)))",
     rb"(?=(phpsessid=[0-9a-z]{32}(?:&|\Z)))",
@@ -58,8 +60,8 @@ _QUERY_SESSIONS = (
 # The quick implementation: ordinary origins, and a table that lowers the bytes to which no other rule applies
 # and turns all others into NUL ("(" may start a session id). NUL is searched with `0 in`, pairs with `find`,
 # because `b"//" in path` takes twice as long.
-_NAMED_ORIGIN = re.compile(rb"https?://((?:[a-z0-9_-]+\.)+[a-z][a-z0-9-]*)")
-_ORDINARY_ORIGIN = re.compile(rb"https?://[0-9A-Za-z][0-9A-Za-z._-]{0,253}(?::[0-9]{1,5})?")
+_NAMED_ORIGIN = regex(rb"https?://((?:[a-z0-9_-]+\.)+[a-z][a-z0-9-]*)")
+_ORDINARY_ORIGIN = regex(rb"https?://[0-9A-Za-z][0-9A-Za-z._-]{0,253}(?::[0-9]{1,5})?")
 _LOWER_ORDINARY = bytes(byte if 32 < byte < 127 and byte not in b"#%(" else 0 for byte in range(256)).lower()
 
 _name_then_value = methodcaller("partition", b"=")  # sorts `b` before `b=` before `b=1` before `b-`

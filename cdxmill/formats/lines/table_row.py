@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from cdxmill.formats.lines.capture_fields import ABSENT, Fields, stored_fields
 from cdxmill.formats.lines.url_parts import split_filename, split_url
+from cdxmill.regex import regex
 
 TEXTS = (
     "url_surtkey",
@@ -56,8 +57,8 @@ _DIGITS = {
     "warc_record_length": ("length", 18),
 }
 """The field of a number, and its most digits."""
-_NUMBER = re.compile(r"\d+", re.ASCII)
-_TIME = re.compile(r"\d{14}", re.ASCII)
+_NUMBER = regex(r"\d+", re.ASCII)
+_TIME = regex(r"\d{14}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _JSON = "JSON"
 _OF_KEY = ("urlkey", "timestamp")

@@ -10,14 +10,16 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta
 
-_ISO = re.compile(
+from cdxmill.regex import regex
+
+_ISO = regex(
     rb"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?Z?"
 )
-_ZONE = re.compile(rb"(?<=\d) ?([+-])(\d\d)(?::?(\d\d))?$")
-_YEAR = re.compile(rb"\d{4}")
-_TIME = re.compile(rb"[T ]\d", re.I)
-_NO_DIGITS = re.compile(rb"\D+")
-_ISO_START = re.compile(rb"\d{4}-\d")
+_ZONE = regex(rb"(?<=\d) ?([+-])(\d\d)(?::?(\d\d))?$")
+_YEAR = regex(rb"\d{4}")
+_TIME = regex(rb"[T ]\d", re.I)
+_NO_DIGITS = regex(rb"\D+")
+_ISO_START = regex(rb"\d{4}-\d")
 _LEAST = (1, 1, 1, 0, 0, 0)
 _SMALLEST = b"00000101000000"
 _LONGEST = 64

@@ -10,15 +10,16 @@ from typing import NamedTuple
 from urllib.parse import unquote_plus
 
 from cdxmill.formats.lines.public_suffixes import Depths, PublicSuffixes
+from cdxmill.regex import regex
 
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.S)
-_HIERARCHY = re.compile(r"//([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.S)
-_AUTHORITY = re.compile(r"(\[[^]]*\]|[^:]*)(?::(.*))?", re.S)
-_PORT = re.compile(r"\d{1,5}", re.ASCII)
-_SLASHES = re.compile("/*")
+_URL = regex(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.S)
+_HIERARCHY = regex(r"//([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.S)
+_AUTHORITY = regex(r"(\[[^]]*\]|[^:]*)(?::(.*))?", re.S)
+_PORT = regex(r"\d{1,5}", re.ASCII)
+_SLASHES = regex("/*")
 _WEB = ("http", "https")
-_DECIMAL = re.compile(r"(?:(?:25[0-5]|(?:2[0-4]|1?[0-9])?[0-9])\.){0,3}[0-9]+", re.ASCII)
-_IPV6 = re.compile(r"\[[0-9a-fA-F:]+\]", re.ASCII)
+_DECIMAL = regex(r"(?:(?:25[0-5]|(?:2[0-4]|1?[0-9])?[0-9])\.){0,3}[0-9]+", re.ASCII)
+_IPV6 = regex(r"\[[0-9a-fA-F:]+\]", re.ASCII)
 
 
 class UrlParts(NamedTuple):
@@ -141,10 +142,10 @@ def _ascii_name(host: str) -> str | None:
         return None
 
 
-_CRAWL = re.compile(
+_CRAWL = regex(
     r"(?:common-crawl/)?crawl-data/([^/]+)/segments/([^/]+)/(crawldiagnostics|robotstxt|warc|wat|wet)/"
 )
-_NEWS = re.compile(r"(?:common-crawl/)?crawl-data/CC-NEWS/(\d+)/(\d+)/CC-NEWS-(.+)\.warc\.gz", re.ASCII)
+_NEWS = regex(r"(?:common-crawl/)?crawl-data/CC-NEWS/(\d+)/(\d+)/CC-NEWS-(.+)\.warc\.gz", re.ASCII)
 
 
 class CrawlParts(NamedTuple):

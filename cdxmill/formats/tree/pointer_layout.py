@@ -15,9 +15,10 @@ from itertools import cycle
 from typing import NamedTuple
 
 from cdxmill.formats.lines.cdx_lines import quote
+from cdxmill.regex import regex
 
 _CODES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q"}
-_FIELD = re.compile(r"([A-Za-z_][\w-]*):(u8|u16|u32|u64)", re.ASCII)
+_FIELD = regex(r"([A-Za-z_][\w-]*):(u8|u16|u32|u64)", re.ASCII)
 _NAMED = {
     "classic": "segment:u64,date:u64,partition:u32,offset:u64,size:u32",
     "capture": "archive:u32,offset:u64,length:u64,timestamp:u64,status:u16",

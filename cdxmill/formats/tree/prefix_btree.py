@@ -15,13 +15,15 @@ from itertools import islice, pairwise
 from operator import le
 from typing import NamedTuple
 
+from cdxmill.regex import regex
+
 NUMBER = 4
 """Bytes of a block number."""
 MOST_BLOCKS = 1 << 32
 
 _NUMBER = struct.Struct("<I")
-_ENTRIES = re.compile(rb"(?:[^\0]++\0.{4})*+", re.S)
-_ENTRY = re.compile(rb"([^\0]++)\0(.{4})", re.S)
+_ENTRIES = regex(rb"(?:[^\0]++\0.{4})*+", re.S)
+_ENTRY = regex(rb"([^\0]++)\0(.{4})", re.S)
 
 Item = tuple[bytes, bytes]
 """A key and its pointer."""

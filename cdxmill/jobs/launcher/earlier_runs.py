@@ -17,11 +17,12 @@ from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.jobs.launcher.hadoop_directory import is_reached
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike, settings_of, temporary_directory
 from cdxmill.messages import count, say
+from cdxmill.regex import regex
 from cdxmill.running.lock import hold, killed_run, run_id
 from cdxmill.storage.location import locate
 
 _TAGS = "mapreduce.job.tags"
-_APPLICATION = re.compile(r"^(application_\d+_\d+)\b", re.M)
+_APPLICATION = regex(r"^(application_\d+_\d+)\b", re.M)
 _UNFINISHED = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
 _TIMEOUT = 120.0
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import fnmatch
 import getpass
 import os
-import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -19,6 +18,7 @@ from typing import Any
 
 from cdxmill.errors import CdxmillError, InputError, StoppedError, UsageError
 from cdxmill.jobs.launcher.mrjob_parts import OwnFilesystem, RunnerLike
+from cdxmill.regex import regex
 from cdxmill.running.lock import hold
 from cdxmill.storage.hadoop import hadoop_fs
 from cdxmill.storage.hadoop.pick import storage_of
@@ -29,7 +29,7 @@ from cdxmill.storage.location import Location, ask_all, join, locate, pieces
 from cdxmill.storage.patience import stops
 from cdxmill.storage.walk import files_below, files_like, is_glob
 
-_VERSION = re.compile(r"hadoop-streaming-(\d+(?:\.\d+)+)")
+_VERSION = regex(r"hadoop-streaming-(\d+(?:\.\d+)+)")
 
 
 def is_url(path: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Sequence
 
 from cdxmill.jobs.launcher.mrjob_parts import (
@@ -13,23 +12,24 @@ from cdxmill.jobs.launcher.mrjob_parts import (
     interpret_task_logs,
     task_logs,
 )
+from cdxmill.regex import regex
 from cdxmill.running.lock import renew_held
 
 _NOISE = ("STDOUT: ", "Probable cause", "Job not successful!", "Streaming Command Failed!")
 _LISTING = "ls: "
 """After the job, mrjob looks for logs in directories that the user may not be allowed to list."""
-_CAUSE = re.compile(r"^(?:.*: )?([\w.$]+(?:Exception|Error): .*)$")
-_CALL = re.compile(r"Call From \S+ to (\S+) failed on (?:connection|socket timeout) exception: ([^;\n]*)")
+_CAUSE = regex(r"^(?:.*: )?([\w.$]+(?:Exception|Error): .*)$")
+_CALL = regex(r"Call From \S+ to (\S+) failed on (?:connection|socket timeout) exception: ([^;\n]*)")
 """Who did not answer. The innermost cause does not say it."""
-_BETWEEN = re.compile(r":\d+\+\d+,")
+_BETWEEN = regex(r":\d+\+\d+,")
 """Separates the files in Hadoop's list of a task's inputs: a range of bytes, then a comma."""
 _JAVA_STARTS = "Picked up JAVA_TOOL_OPTIONS"
-_ENDED = re.compile(r"Job job_\S+ failed with state (?:KILLED|FAILED) due to: (.*)")
+_ENDED = regex(r"Job job_\S+ failed with state (?:KILLED|FAILED) due to: (.*)")
 _TASKS_FAILED = "Task failed "
 """Begins such a message if it only says that tasks failed."""
-_RUNNING = re.compile(r"(?:Running job: job|Submitted application application)_(\d+_\d+)")
-_PROGRESS = re.compile(r"map (?!0%)\d+% reduce")
-_RESULT = re.compile(r"(?:code|status)(?: is)? (?:137|143|256)\b|Container killed|Container exited")
+_RUNNING = regex(r"(?:Running job: job|Submitted application application)_(\d+_\d+)")
+_PROGRESS = regex(r"map (?!0%)\d+% reduce")
+_RESULT = regex(r"(?:code|status)(?: is)? (?:137|143|256)\b|Container killed|Container exited")
 """What Hadoop says of tasks that it ended itself, because another one had failed."""
 _NO_REASON = "subprocess failed with code 1"
 _LOGS_READ = 400

@@ -54,11 +54,12 @@ from cdxmill.jobs.nodes.task_context import TaskRun
 from cdxmill.messages import fail, say
 from cdxmill.options.option import Options
 from cdxmill.options.table import add_options, read_options
+from cdxmill.regex import regex
 from cdxmill.running.processes import exit_on_signals
 
 _Asked = TypeVar("_Asked", bound=Options)
 
-_COMMAND = re.compile(r"Command '?\[.*\]'?", re.S)
+_COMMAND = regex(r"Command '?\[.*\]'?", re.S)
 """A failed command in a message of mrjob. Its arguments may contain keys, so it is not printed."""
 
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+from cdxmill.regex import regex
 from cdxmill.running.failures import Failure, stop_at_outage
 from cdxmill.stages.lines.line_lists import split_lines
 
 _READ_SIZE = 1 << 20
 _OUTAGE = "outage"
 """The mark of a failure of a machine."""
-_OFFSET = re.compile(r"at (\d+): ")
+_OFFSET = regex(r"at (\d+): ")
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from cdxmill.formats.lines.capture_fields import ALSO, parse_fields, text_to_bytes
+from cdxmill.regex import regex
 from cdxmill.server.answers import bad_request
 
 _NAMES = {"redirecturl": "redirect", **ALSO}
-_LITERAL = re.compile(r"[\w/+ -]+", re.ASCII)
-_CONTROL = re.compile(r"[\x00-\x20\x7f]")
+_LITERAL = regex(r"[\w/+ -]+", re.ASCII)
+_CONTROL = regex(r"[\x00-\x20\x7f]")
 
 
 def pattern_filter(text: str) -> str:

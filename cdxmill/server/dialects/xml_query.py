@@ -5,7 +5,6 @@ Nothing found is a status of 200 with an error in the XML: OpenWayback takes a 4
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from xml.sax.saxutils import escape
 
 from cdxmill.formats.lines.capture_fields import Fields
 from cdxmill.options.queries import Query
+from cdxmill.regex import regex
 from cdxmill.server.answers import Response, bad_request, started
 from cdxmill.server.collections import Inquiry
 from cdxmill.server.dialects.request import PlannedResponse, Request
@@ -39,7 +39,7 @@ _ELEMENTS = {
     "capturedate": "timestamp",
 }
 _COUNT, _FEW = 10_000, 100
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = regex("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _START = '<?xml version="1.0" encoding="UTF-8"?>\n<wayback>'
 _ABSENT = (
     "<error><title>Resource Not In Archive</title>"

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cdxmill.formats.lines.surt import surt, unsurt
+from cdxmill.regex import regex
 
-_SPACE = re.compile(rb"[\x00-\x20\x7f]")
-_URL_SPACE = re.compile(rb"[ \x0b\x0c\0]")
-_MIME_END = re.compile(rb"[;\s]")
+_SPACE = regex(rb"[\x00-\x20\x7f]")
+_URL_SPACE = regex(rb"[ \x0b\x0c\0]")
+_MIME_END = regex(rb"[;\s]")
 _PLAIN = bytes(range(0x21, 0x7F)).replace(b"<", b"")
 """Bytes that need no change in a URL or a key. Most consist of these alone."""
 DEFAULT_RECORDS = frozenset((b"response", b"revisit", b"resource", b"metadata", b"conversion"))

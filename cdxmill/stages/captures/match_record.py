@@ -7,7 +7,6 @@ The common kind is compared by compiled code. Whatever is unusual or differs is 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from cdxmill.capture import Capture, CommonLine, Record
@@ -16,6 +15,7 @@ from cdxmill.formats.lines.capture_fields import ABSENT, RecordLocation
 from cdxmill.formats.lines.cdx_lines import is_of_revisit, up_to_digest
 from cdxmill.formats.lines.surt import origin_keys, surt
 from cdxmill.formats.lines.timestamp import timestamp_of
+from cdxmill.regex import regex
 from cdxmill.stages import native
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.make_captures import make_captures
@@ -30,13 +30,13 @@ from cdxmill.stages.records.record_parts import (
     sha1,
 )
 
-_SHA1 = re.compile(r"(?:sha1:)?([A-Z2-7]{32})")
+_SHA1 = regex(r"(?:sha1:)?([A-Z2-7]{32})")
 _HAS_PAYLOAD = frozenset((b"response", b"resource", b"metadata", b"conversion"))
 _HEAD_END = b"\n\r\n"
 """The end of a WARC header and of an HTTP head, as `native/record.c` reads them: other ends are not common."""
 _CLOSING = 4
 """Bytes after the block of a WARC record."""
-_DIGEST_FIELD = re.compile(rb'"digest": "([A-Z2-7]{32})"')
+_DIGEST_FIELD = regex(rb'"digest": "([A-Z2-7]{32})"')
 
 
 def wrong_digest(record: Record, content: Iterator[bytes], digest: str) -> str | None:

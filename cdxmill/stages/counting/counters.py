@@ -14,6 +14,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple, TypeVar
 
 from cdxmill.capture import Headers, Record
+from cdxmill.regex import regex
 from cdxmill.stages.captures.capture_options import media_type
 from cdxmill.stages.counting.tally import Tally, clean_item
 from cdxmill.stages.counting.wat_records import is_wat, links_of, server_values
@@ -26,13 +27,13 @@ from cdxmill.stages.records.decode_payload import PayloadError, decode_body
 from cdxmill.stages.records.parse_header import REPAIR
 from cdxmill.stages.records.record_parts import http_head_of, payload_start, payload_type
 
-_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-_ADDRESS = re.compile(r"[0-9.]+")
+_LABEL = regex(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+_ADDRESS = regex(r"[0-9.]+")
 _LONGEST = 253
 _CACHED = 1 << 16
 MAX_CONTENT = 64 << 20
 """Bytes of a record, and of its decoded payload, that are counted. The rest of a larger one is reported."""
-_SERVER = re.compile(rb"\nserver[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.I)
+_SERVER = regex(rb"\nserver[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.I)
 Value = TypeVar("Value")
 _NO_PAGES = frozenset((b"request", b"metadata", b"warcinfo", b"revisit", b"conversion"))
 

@@ -6,10 +6,10 @@ runs, which removes equal lines, keeps them all.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from cdxmill.regex import regex
 from cdxmill.stages import native
 from cdxmill.stages.lines.line_lists import TextBlock
 from cdxmill.stages.lines.sort_lines import Create, Run, write_run
@@ -22,7 +22,7 @@ MAX_ITEM = 1000
 """Bytes of the longest item. Longer ones are cut, and counted by what is left."""
 _OVERHEAD = 160
 """Bytes that Python adds to an item and its count."""
-_SPACE = re.compile(
+_SPACE = regex(
     rb"(?:[\t-\r\x1c- ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80)+"
 )
 """What `str.split()` takes for white space, in UTF-8."""

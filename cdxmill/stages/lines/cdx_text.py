@@ -16,6 +16,7 @@ from operator import eq
 
 from cdxmill.errors import InputError
 from cdxmill.formats.archives.framing import GZIP_MAGIC
+from cdxmill.regex import regex
 from cdxmill.stages.lines.line_lists import Piece, is_capture_line
 from cdxmill.stages.native import odd_line as _native_odd_line
 from cdxmill.stages.window import MemberError, Window, inflate
@@ -32,7 +33,7 @@ REBUILD = "rebuild this index"
 
 
 _LEAST_FIELDS = 3
-_TIMESTAMP = re.compile(rb"\d*|-")
+_TIMESTAMP = regex(rb"\d*|-")
 _SHOWN = 80
 
 

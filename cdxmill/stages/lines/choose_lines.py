@@ -6,7 +6,6 @@ the limit. Lines flow in lists, one list per block.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import deque
@@ -65,6 +64,8 @@ def resolve_revisits(lists: Lists, invalid: Invalid) -> Iterator[list[bytes]]:
 
 
 def _resolved(fields: Fields, originals: dict[str, Fields]) -> bytes:
+    import json
+
     is_revisit = fields.get("mime") == REVISIT or fields.get("filename") == "-"
     digest = str(fields.get("digest") or "")
     original = originals.get(digest) if digest else None

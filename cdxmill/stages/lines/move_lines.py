@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
@@ -19,10 +17,11 @@ from cdxmill.formats.lines.capture_fields import (
 )
 from cdxmill.formats.lines.cdx_lines import quote, safe
 from cdxmill.formats.offset_table import OffsetTable
+from cdxmill.regex import regex
 from cdxmill.stages.lines.archive_names import ArchiveNames
 
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
-_NUMBER = re.compile(rb"[0-9]{1,18}")
+_TOKEN = regex(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
+_NUMBER = regex(rb"[0-9]{1,18}")
 _PLACE = ("filename", "offset", "length")
 _ORIGINAL = "orig."
 """The start of the names of the fields with the place of the record that a revisit refers to."""
@@ -130,6 +129,8 @@ def _json_values(line: bytes) -> Iterator[tuple[str, _Value]]:
 
 
 def _text(token: bytes) -> str:
+    import json
+
     return str(json.loads(token.decode("utf-8", "surrogateescape"), strict=False))
 
 

@@ -11,6 +11,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple
 
+from cdxmill.regex import regex
+
 _UTF16_BOMS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _DECODERS = {
     "shift_jis": "cp932",
@@ -23,15 +25,15 @@ _DECODERS = {
 _MORE_LABELS = {"x-mac-cyrillic": "mac-cyrillic", "x-mac-ukrainian": "mac-cyrillic"}
 """Labels that resiliparse lacks."""
 _ISO_2022_JP = "iso2022_jp"
-_TO_JAPANESE, _TO_ASCII = re.compile(rb"\x1b\$[@B]"), re.compile(rb"\x1b\([BJ]")
-_RUN = re.compile(rb"\x1b(\(I|\$[@B])([^\x1b]*)")
+_TO_JAPANESE, _TO_ASCII = regex(rb"\x1b\$[@B]"), regex(rb"\x1b\([BJ]")
+_RUN = regex(rb"\x1b(\(I|\$[@B])([^\x1b]*)")
 _JAPANESE = {b"(I": "cp932", b"$@": "euc_jis_2004", b"$B": "euc_jis_2004"}
 """How the characters after an escape are decoded, with their high bits set."""
 _HIGH = bytes(byte | 0x80 for byte in range(256))
 _FIRST = 512
 """Bytes at the start of a page in UTF-16 of which one is NUL."""
-_CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.I)
-_META = re.compile(
+_CHARSET = regex(rb"charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.I)
+_META = regex(
     rb"<(?:meta\b[^>]{0,500}?charset\s*=|\?xml\b[^>]{0,200}?encoding\s*=)\s*[\"']?\s*([\w.:-]{2,40})", re.I
 )
 _SEARCHED = 1024
@@ -47,9 +49,9 @@ _STEP = 8
 _LEAST = 0.1
 """The share of Chinese, Japanese or Korean characters from which a text has one of these languages. resiliparse finds
 another language in every third Japanese text about computers."""
-_EAST_ASIAN = re.compile("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]+")
-_TAG = re.compile(r"[a-z]{2,3}(?:-[a-z0-9]{1,8})*")
-_LETTER = re.compile(r"[^\W\d_]")
+_EAST_ASIAN = regex("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]+")
+_TAG = regex(r"[a-z]{2,3}(?:-[a-z0-9]{1,8})*")
+_LETTER = regex(r"[^\W\d_]")
 
 
 class Decoded(NamedTuple):

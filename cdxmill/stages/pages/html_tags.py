@@ -6,31 +6,31 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from cdxmill.regex import regex
+
 MAX_TAG = 60
 """Bytes of the longest name that is counted."""
 
-_MARKUP = re.compile(
-    rb"<(?:(/?)([a-zA-Z][^\t\n\f\r />]*+)(?=[\t\n\f\r />])|!--|!\[CDATA\[|/(?=.)|[!?])", re.S
-)
+_MARKUP = regex(rb"<(?:(/?)([a-zA-Z][^\t\n\f\r />]*+)(?=[\t\n\f\r />])|!--|!\[CDATA\[|/(?=.)|[!?])", re.S)
 _IN_TAG = (
     rb"[^\t\n\f\r />][^\t\n\f\r />=]*+"
     rb"(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^\t\n\f\r >]*+))?+"
 )
-_ATTRIBUTE = re.compile(_IN_TAG)
-_REST = re.compile(rb"(?:[\t\n\f\r /]++|%b)*+>" % _IN_TAG)
+_ATTRIBUTE = regex(_IN_TAG)
+_REST = regex(rb"(?:[\t\n\f\r /]++|%b)*+>" % _IN_TAG)
 """From the end of a tag's name to its `>`: attributes with their values."""
 _LONG = 128
 """Bytes of a tag whose attributes are counted: it may have more than 64 of them."""
-_COMMENT = re.compile(rb"-?>|.*?--!?>", re.S)
-_BOGUS = re.compile(rb"[^>]*>")
-_CDATA = re.compile(rb".*?\]\]>", re.S)
-_SCRIPT = re.compile(rb"<!--|-->|<(/?)script(?=[\t\n\f\r />])", re.I)
+_COMMENT = regex(rb"-?>|.*?--!?>", re.S)
+_BOGUS = regex(rb"[^>]*>")
+_CDATA = regex(rb".*?\]\]>", re.S)
+_SCRIPT = regex(rb"<!--|-->|<(/?)script(?=[\t\n\f\r />])", re.I)
 TEXT = {
-    name: re.compile(rb"</%b(?=[\t\n\f\r />])" % name, re.I)
+    name: regex(rb"</%b(?=[\t\n\f\r />])" % name, re.I)
     for name in (b"title", b"textarea", b"style", b"xmp", b"iframe", b"noembed", b"noframes")
 }
 """Elements that contain only text, and where they end."""
-_NAME = re.compile(rb"[a-z0-9:._-]{1,%d}" % MAX_TAG)
+_NAME = regex(rb"[a-z0-9:._-]{1,%d}" % MAX_TAG)
 FOREIGN = (b"svg", b"math")
 CDATA = b"<![CDATA["
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 
+from cdxmill.regex import regex
 from cdxmill.stages.pages.decode_text import unlike_ascii
 
 _KINDS = (b"response", b"resource")
 _HTML_TYPES = (b"text/html", b"application/xhtml+xml")
-_TYPE = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_TYPE = regex(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNKNOWN = (b"unknown/unknown", b"application/unknown", b"*/*")
 """What servers send if they do not know the type."""
 _SEEN = 1445
 """Bytes that decide the type of a body without one."""
-_HTML_START = re.compile(
+_HTML_START = regex(
     rb"[\t\n\f\r ]*+<(?:!--|(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p)[ >])",
     re.I,
 )

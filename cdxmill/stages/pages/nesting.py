@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+from cdxmill.regex import regex
 from cdxmill.stages import native
 from cdxmill.stages.pages.html_tags import CDATA, FOREIGN, TEXT, Tag, read_tag, tags_of
 
@@ -68,8 +69,8 @@ _FORMATS = frozenset(b"b big code em font i s small strike strong tt u".split())
 """Elements that are opened again in the next block if a block is closed before them."""
 _ODD = frozenset((*FOREIGN, b"select", b"frameset"))
 """Elements with rules of their own for the tags within them."""
-_START = re.compile(rb"<[a-zA-Z]")
-_FORMAT = re.compile(rb"<(?:%b)(?![a-zA-Z])" % b"|".join(sorted(_FORMATS)), re.I)
+_START = regex(rb"<[a-zA-Z]")
+_FORMAT = regex(rb"<(?:%b)(?![a-zA-Z])" % b"|".join(sorted(_FORMATS)), re.I)
 
 
 def parsed_size(html: bytes) -> int:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from cdxmill.regex import regex
+
 NAME = r"(?:[a-z0-9_-]+\.)*+[a-z][a-z0-9_-]*+"
 """A host in lower case. The last label of an IPv4 address starts with a digit."""
-_HOST = re.compile(rf"https?://({NAME})(?::[0-9]{{1,4}})?(?=[/?#]|\Z)")
-_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*:[/\\\t\n\r]*[^/?#]*", re.I)
+_HOST = regex(rf"https?://({NAME})(?::[0-9]{{1,4}})?(?=[/?#]|\Z)")
+_ORIGIN = regex(r"[a-z][a-z0-9+.-]*:[/\\\t\n\r]*[^/?#]*", re.I)
 LONGEST = 300
 """Characters of the longest text that is remembered."""
 

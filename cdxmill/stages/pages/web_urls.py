@@ -6,15 +6,15 @@ The library is ada. It takes 2.3 microseconds for a join, so only unusual URLs g
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
+from cdxmill.regex import regex
 from cdxmill.stages import native
 from cdxmill.stages.pages.web_hosts import LONGEST, NAME, whole_text
 
 _IN_NAME = r"A-Za-z0-9_!$&()*+,;=@~.\-"
 """Characters that stay as they are in a path and in a query, and that are in the name of a file."""
-_PLAIN = re.compile(
+_PLAIN = regex(
     rf"(?:(/)(?![/.])|(https?://{NAME}/)(?!\.)|((?:\.\./)*+)(?!\.)[{_IN_NAME}]++(?=[/?]|\Z))"
     rf"(?:[{_IN_NAME}:]++|/(?!\.)|%(?!2[eE]))*+(?:\?[{_IN_NAME}:/?%]*+)?"
 )

@@ -12,24 +12,23 @@ The search for the next record finds the first inner one. Where the damaged reco
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from cdxmill.capture import Headers
 from cdxmill.formats.archives.warc_header import parse_fields
+from cdxmill.regex import regex
 from cdxmill.stages.records.parse_header import RecordError, content_length, read_header, starts_record
 from cdxmill.stages.records.record_parts import BLOCK_HEAD
 from cdxmill.stages.records.resync import Resync
-from cdxmill.stages.records.swallowed import swallows_records
 from cdxmill.stages.window import Window
 
 _CLOSING = b"\r\n\r\n"
 _HEAD = 1 << 16
 """Bytes of the longest damaged header that is looked at."""
-_HEAD_END = re.compile(rb"\r?\n\r?\n")
-_DAMAGED_START = re.compile(rb"[^\n]{0,32}\nWARC-[A-Z]")
+_HEAD_END = regex(rb"\r?\n\r?\n")
+_DAMAGED_START = regex(rb"[^\n]{0,32}\nWARC-[A-Z]")
 """The start of a record with a damaged version."""
-_ARC_LINE = re.compile(rb"[a-z]{1,16}:[^\s]+ [^\n]*\n")
+_ARC_LINE = regex(rb"[a-z]{1,16}:[^\s]+ [^\n]*\n")
 _GAP = 64
 _FREE, _SHARE = 16 << 20, 3
 """The limit of bytes that were passed for damaged records with an unknown end; see Resync."""
@@ -105,6 +104,8 @@ class ArchiveInside:
 
     def _is_right(self, header: _Header) -> bool:
         """Whether another record, or the end of the file, follows the block, and no digest is that of another block."""
+        from cdxmill.stages.records.swallowed import swallows_records
+
         window, (fields, start, end) = self._window, header
         assert end is not None
         if window.peek(end, len(_CLOSING)) != _CLOSING:

@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from cdxmill.capture import Damage
+from cdxmill.regex import regex
 from cdxmill.stages.records.read_contents import HELD, Content
 from cdxmill.stages.records.write_record import END, record_id
 from cdxmill.stages.window import ReadAt
 
 _PIECE = 1 << 18
 _START = b"WARC/1.0\r\nWARC-Type: metadata\r\nWARC-Damaged-Range: bytes=%d-%d\r\n"
-_WARC_PART = re.compile(
+_WARC_PART = regex(
     rb"WARC/1\.0\r\nWARC-Type: metadata\r\nWARC-Damaged-Range: bytes=(\d{1,18})-(\d{1,18})\r\n"
 )
-_ARC_PART = re.compile(
+_ARC_PART = regex(
     rb"filedesc://damaged/(\d{1,18})-(\d{1,18}) 0\.0\.0\.0 \d{14} application/octet-stream \d+\n"
 )
 _NO_DATE = "1970-01-01T00:00:00Z"

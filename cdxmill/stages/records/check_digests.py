@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Headers, Note, Outcome, Record
 from cdxmill.formats.archives.http_head import parse_http_head
 from cdxmill.formats.archives.warc_header import MAX_HEADER, HeaderError, parse_warc_header
+from cdxmill.regex import regex
 from cdxmill.stages.records.decode_payload import PayloadError, dechunk, decode_payload
 from cdxmill.stages.records.read_contents import Content, contents_between
 from cdxmill.stages.records.record_parts import BLOCK_HEAD, is_base32_of, payload_start
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from hashlib import _Hash
 
 _ALGORITHMS = frozenset(("md5", "sha1", "sha256", "sha384", "sha512"))
-_CLAIM = re.compile(r"(?:urn:)?([A-Za-z0-9-]+):(\S+)")
-_SHA1, _SHA1_SIZE = re.compile("[A-Z2-7]{32}"), 20
+_CLAIM = regex(r"(?:urn:)?([A-Za-z0-9-]+):(\S+)")
+_SHA1, _SHA1_SIZE = regex("[A-Z2-7]{32}"), 20
 """The usual form: SHA-1 in base32."""
 _HEAD = MAX_HEADER + BLOCK_HEAD
 """Bytes that contain the header and the HTTP head of every record that has them."""

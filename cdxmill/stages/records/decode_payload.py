@@ -12,9 +12,10 @@ from collections.abc import Callable, Generator, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
+from cdxmill.regex import regex
 from cdxmill.stages.records.record_parts import MAX_BODY
 
-_CHUNK = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
+_CHUNK = regex(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _LINE = 1 << 12
 """Maximum bytes of the line before a chunk."""
 _PAYLOAD_PIECE = 1 << 18
@@ -29,7 +30,7 @@ _ZSTD_WINDOW = 8 << 20
 Pieces = Iterator[bytes]
 Stream = Generator[bytes, None, Pieces]
 """The pieces of a stream. The return value is the rest of the input."""
-_ENCODINGS = re.compile(rb"\n(content|transfer)-encoding[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.I)
+_ENCODINGS = regex(rb"\n(content|transfer)-encoding[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.I)
 
 
 class PayloadError(ValueError):

@@ -9,22 +9,22 @@ only if they end where the next one begins.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cdxmill.capture import CommonLine, CrawlNotes, Damage, Note, Record
 from cdxmill.formats.archives.framing import GZIP_MAGIC, ZSTD_MAGIC
-from cdxmill.formats.archives.zstd_dictionary import Inflater
+from cdxmill.regex import regex
 from cdxmill.stages.records.parse_header import starts_record
-from cdxmill.stages.records.read_plain import read_plain
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.records.read_units import Members, read_units
-from cdxmill.stages.records.read_zst import Frames
 from cdxmill.stages.records.units import AHEAD, Units
 from cdxmill.stages.window import CHUNK, MemberError, ReadAt, Window
+
+if TYPE_CHECKING:
+    from cdxmill.formats.archives.zstd_dictionary import Inflater
 
 _HELD = 16 << 20
 """Maximum bytes of a range that is kept in memory, because it is read twice."""
@@ -36,7 +36,7 @@ _RANGE_PIECE = 1 << 18
 AROUND = 32 << 10
 """Bytes before and after a response that are searched. Requests and crawl notes are much smaller."""
 _TYPES = (b"request", b"metadata")
-_START = re.compile(rb"\x1f\x8b\x08|\x28\xb5\x2f\xfd|WARC/1\.[01]\r\n")
+_START = regex(rb"\x1f\x8b\x08|\x28\xb5\x2f\xfd|WARC/1\.[01]\r\n")
 _MOST = 8
 """Records on one side of a response."""
 _END = 4
@@ -73,12 +73,16 @@ class Archive:
             raise NoRecord("the file ends before this offset")
         units: Units | None = None
         if start == ZSTD_MAGIC:
+            from cdxmill.stages.records.read_zst import Frames  # the library is slow to import
+
             units = Frames(window, self._inflater)
         elif start.startswith(GZIP_MAGIC):
             units = Members(window)
         if units is not None:
             items = read_units(units, ahead=min(AHEAD, first))
         elif starts_record(lambda size: window.get(0, size)):  # with a header that is odd, perhaps
+            from cdxmill.stages.records.read_plain import read_plain
+
             items = read_plain(window)
         else:
             items = read_records(part.read_at)
@@ -97,6 +101,8 @@ class Archive:
         """With the dictionary at the start of the file, if there is one."""
         if self._whole is not None:
             return self._whole._inflater
+        from cdxmill.stages.records.read_zst import Frames
+
         with self._open_start() as read_at:
             frames = Frames(Window(read_at, _DICTIONARY_READ))
             try:

@@ -12,12 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
-import zstandard
-
 from cdxmill.capture import Damage, Headers
 from cdxmill.errors import StoppedError
 from cdxmill.formats.archives.warc_header import HeaderShapes, fields_of
-from cdxmill.formats.archives.zstd_dictionary import dictionary_frame
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.stages.records.parse_header import RecordError, parse_header
 from cdxmill.stages.records.read_contents import HELD, Content
@@ -139,6 +136,10 @@ class ZstPacker(Packer):
     """Packs with a `dictionary`, if it is not empty. Requires: it has a `dictionary_id`."""
 
     def __init__(self, level: int, dictionary: bytes = b"") -> None:
+        import zstandard
+
+        from cdxmill.formats.archives.zstd_dictionary import dictionary_frame  # slow to import
+
         given = zstandard.ZstdCompressionDict(dictionary) if dictionary else None
         self.head = dictionary_frame(dictionary) if dictionary else b""
         self.library = "zstd " + ".".join(map(str, zstandard.ZSTD_VERSION))

@@ -20,7 +20,6 @@ from cdxmill.formats.archives.small_member import inflate_member
 from cdxmill.formats.archives.warc_header import Head, HeaderMatch, HeaderShapes, head_of
 from cdxmill.stages import native
 from cdxmill.stages.records.parse_header import FETCH_AGAIN
-from cdxmill.stages.records.read_plain import read_plain
 from cdxmill.stages.records.read_records import Container, container_of, read_records
 from cdxmill.stages.records.read_units import Members
 from cdxmill.stages.records.take_record import ReadCommon, is_one_record
@@ -324,6 +323,8 @@ def _contents_of_miscut(
     archive: _Bytes, start: int, end: int, scratch: ScratchFiles
 ) -> Iterator[Content | Damage]:
     """The contents of members or frames that do not have exactly one record each."""
+    from cdxmill.stages.records.read_plain import read_plain
+
     while start < end:
         with scratch.create(_SCRATCH) as file:
             after, damage = archive.decompress(start, end, file)

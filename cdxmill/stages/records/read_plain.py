@@ -5,13 +5,13 @@ As in pywb and cdxj-indexer, the closing line ends are not part of a record's ra
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from cdxmill.capture import Damage, Headers, Record
 from cdxmill.formats.archives.arc_header import KNOWN_SCHEME, MAX_LINE, is_usual
 from cdxmill.formats.archives.arc_header import SEARCH as ARC_SEARCH
 from cdxmill.messages import count
+from cdxmill.regex import regex
 from cdxmill.stages.records.archive_inside import ArchiveInside
 from cdxmill.stages.records.parse_header import (
     FETCH_AGAIN,
@@ -33,10 +33,10 @@ _LOOSE = 8
 _LOOSE_ARC = 2
 """Line ends, in bytes, after a record: those of two."""
 _BLANK = 1 << 10
-_LIKE_ARC = re.compile(rb"[^\n]* \d{14} (?:[^ \n]* )?(?P<length>\d{1,15}) *\r?\n")
+_LIKE_ARC = regex(rb"[^\n]* \d{14} (?:[^ \n]* )?(?P<length>\d{1,15}) *\r?\n")
 """The end of a header line of ARC."""
 _LINE_ENDS = b"\r\n \t"
-PLAIN_START = re.compile(
+PLAIN_START = regex(
     rb"WARC/(?:1\.[01]|0\.1[78])[ \t\r]{0,8}\n(?=[A-Za-z])|" + ARC_SEARCH.pattern, ARC_SEARCH.flags
 )
 

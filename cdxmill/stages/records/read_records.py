@@ -11,7 +11,6 @@ from cdxmill.capture import CrawlNotes, Damage, Note, Record
 from cdxmill.formats.archives.framing import GZIP_MAGIC, ZSTD_MAGIC, is_skippable
 from cdxmill.formats.archives.warc_header import HeaderShapes
 from cdxmill.stages.records.parse_header import NOT_AN_ARCHIVE, starts_record
-from cdxmill.stages.records.read_plain import PLAIN_START, probe_header, read_plain
 from cdxmill.stages.records.read_units import GZIP_START, Members, read_units
 from cdxmill.stages.records.resync import Probe, Resync
 from cdxmill.stages.records.take_record import ReadCommon
@@ -62,6 +61,8 @@ def read_records(
 
         return read_zst(window, lineless, read_common, max_window)
     if container is Container.PLAIN:
+        from cdxmill.stages.records.read_plain import read_plain  # most archives are compressed, as below
+
         return read_plain(window)
     return iter((Damage(0, "no WARC or ARC record found", NOT_AN_ARCHIVE),))
 
@@ -83,6 +84,8 @@ def _start(window: Window) -> int:
         return 0
     if starts_record(lambda size: window.get(0, size).lstrip(), is_certain=False):
         return 0
+    from cdxmill.stages.records.read_plain import PLAIN_START
+
     starts = (GZIP_START.pattern, re.escape(ZSTD_MAGIC), PLAIN_START.pattern)
     any_start = re.compile(b"|".join(starts), PLAIN_START.flags)
     return Resync(window, any_start, lambda pos: _probe(window, pos)).first(0)
@@ -97,4 +100,6 @@ def _probe(window: Window, pos: int) -> Probe:
         from cdxmill.stages.records.read_zst import Frames
 
         return Frames(window).probe(pos)
+    from cdxmill.stages.records.read_plain import probe_header
+
     return probe_header(window, pos)

@@ -10,6 +10,7 @@ from cdxmill.capture import CrawlNotes, Damage, Note, Outcome, Record
 from cdxmill.formats.archives.framing import GZIP_MAGIC
 from cdxmill.formats.archives.small_member import inflate_members
 from cdxmill.formats.archives.warc_header import HeaderShapes
+from cdxmill.regex import regex
 from cdxmill.stages.records.parse_header import (
     NOT_AN_ARCHIVE,
     RECOMPRESS_MEMBERS,
@@ -27,7 +28,7 @@ Common = TypeVar("Common")
 QUICK_UNIT = 1 << 20
 """Compressed bytes of the largest unit that the quick way is tried on a second time. Larger ones are streamed."""
 QUICK_CONTENT = 16 << 20
-GZIP_START = re.compile(re.escape(GZIP_MAGIC) + rb"[\x00-\x1f]")
+GZIP_START = regex(re.escape(GZIP_MAGIC) + rb"[\x00-\x1f]")
 
 
 class Members(Units):

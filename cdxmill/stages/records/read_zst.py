@@ -31,6 +31,7 @@ from cdxmill.formats.archives.zstd_dictionary import (
     known,
 )
 from cdxmill.messages import count
+from cdxmill.regex import regex
 from cdxmill.stages import native
 from cdxmill.stages.records.parse_header import (
     FETCH_AGAIN,
@@ -49,8 +50,8 @@ from cdxmill.stages.window import MemberError, Pieces, Window, WindowFile
 
 Common = TypeVar("Common")
 
-ZSTD_START = re.compile(re.escape(ZSTD_MAGIC))
-_ANY_START = re.compile(b"|".join(map(re.escape, (ZSTD_MAGIC, DICTIONARY_MAGIC))))
+ZSTD_START = regex(re.escape(ZSTD_MAGIC))
+_ANY_START = regex(b"|".join(map(re.escape, (ZSTD_MAGIC, DICTIONARY_MAGIC))))
 
 frame_within = native.frame_within or _frame_within
 

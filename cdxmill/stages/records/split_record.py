@@ -12,7 +12,6 @@ from typing import Protocol
 from cdxmill.capture import Record
 from cdxmill.stages.records.parse_header import RecordError
 from cdxmill.stages.records.record_parts import record_parts
-from cdxmill.stages.records.swallowed import is_refuted
 from cdxmill.stages.records.take_record import check_rest, take_block
 from cdxmill.stages.window import MemberError, Pieces
 
@@ -96,6 +95,8 @@ def take_across(units: UnitContents, pos: int) -> tuple[Record | None, int]:
 
 def _is_refuted(units: UnitContents, record: Record) -> bool:
     """Whether a digest in the header is that of other bytes."""
+    from cdxmill.stages.records.swallowed import is_refuted
+
     content = iter(RecordContent(units, record.offset, across=True))
     parts = record_parts(record, content)
     return is_refuted(record.headers, parts.http_head, parts.payload)

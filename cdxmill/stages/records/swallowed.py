@@ -9,18 +9,17 @@ record and that of the outer one, and the digest of the block matches.
 
 from __future__ import annotations
 
-import base64
-import re
 from collections.abc import Iterator
 from itertools import islice
 
 from cdxmill.capture import Headers
+from cdxmill.regex import regex
 from cdxmill.stages.records.parse_header import RecordError, content_length, read_header
 from cdxmill.stages.records.record_parts import payload_start
 from cdxmill.stages.window import Window
 
 _MARK = b"WARC/1."
-_VERSION = re.compile(rb"WARC/1\.[01]\r?\n")
+_VERSION = regex(rb"WARC/1\.[01]\r?\n")
 _CLOSING = b"\r\n\r\n"
 _MOST_STARTS = 8
 _MOST_RECORDS = 1000
@@ -61,6 +60,7 @@ def _leads_to(window: Window, pos: int, end: int) -> bool:
 
 def is_refuted(headers: Headers, http_head: bytes | bytearray, payload: Iterator[bytes]) -> bool:
     """Whether a digest in `headers` is that of other bytes than those of the block, which has these two parts."""
+    import base64
     import hashlib  # slow to import, and hardly any block has records
 
     given, head = headers.get(b"warc-block-digest"), http_head

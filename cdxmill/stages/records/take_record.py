@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Literal, TypeVar
 
 from cdxmill.capture import CrawlNotes, Headers, Outcome, Record
 from cdxmill.formats.archives.warc_header import MAX_HEADER, HeaderShapes, fields_of
+from cdxmill.regex import regex
 from cdxmill.stages.records.parse_header import (
     FETCH_IF_MISSING,
     NO_RECORD,
@@ -26,9 +26,9 @@ from cdxmill.stages.records.record_parts import BLOCK_HEAD, RecordBlockReader, f
 
 Notes = tuple[bytes | None, bytes | None]
 """A capture's charset and languages."""
-_LANGUAGE = re.compile(rb'"code-iso-639-3" *: *"([a-z]+)"')
+_LANGUAGE = regex(rb'"code-iso-639-3" *: *"([a-z]+)"')
 
-_USUAL_NOTES = re.compile(
+_USUAL_NOTES = regex(
     rb"(?:fetchTimeMs: [0-9]++\r\n)?charset-detected: ([!-~]++)\r\nlanguages-cld2: (\{[^\r]*+)\r\n"
 )
 """The usual form of a crawler's notes. One match takes half the time of two searches."""

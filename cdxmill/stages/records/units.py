@@ -16,7 +16,6 @@ from typing import NamedTuple
 from cdxmill.capture import Damage, Note, Record
 from cdxmill.stages.records.parse_header import FETCH_AGAIN, RecordError, SeveralRecords, TooLong
 from cdxmill.stages.records.resync import RECORD_START, Probe, Resync, probe_content
-from cdxmill.stages.records.several_records import look_inside
 from cdxmill.stages.records.split_record import RecordContent, take_across
 from cdxmill.stages.records.take_record import check_rest, take_block
 from cdxmill.stages.window import MemberError, Pieces, Window
@@ -158,6 +157,8 @@ class Units(ABC):
 
     def several(self, pos: int, end: int) -> Damage | None:
         """The damage of the units from `pos` to `end` if they contain several records; else None."""
+        from cdxmill.stages.records.several_records import look_inside
+
         try:
             inside = look_inside(self.contents(pos, end))
         except MemberError:  # a file that changes while it is read
@@ -169,6 +170,8 @@ class Units(ABC):
 
     def _has_several(self, pos: int, error: RecordError) -> bool:
         """Whether the unit at `pos`, which is corrupt, contains several records. `error`: why it is not one record."""
+        from cdxmill.stages.records.several_records import look_inside
+
         return isinstance(error, SeveralRecords) or look_inside(_until_error(self.content(pos))) is not None
 
     def corrupt(self, pos: int, error: MemberError, is_miscut: bool = False) -> Found:

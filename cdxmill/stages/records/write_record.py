@@ -12,13 +12,14 @@ from typing import NamedTuple
 from cdxmill.capture import Headers, Record
 from cdxmill.formats.archives.warc_header import parse_warc_header
 from cdxmill.formats.lines.timestamp import arc_timestamp_of
+from cdxmill.regex import regex
 from cdxmill.stages.records.fetch_record import FetchedRecord
 from cdxmill.stages.records.record_parts import record_parts
 from cdxmill.version import __version__
 
 END = b"\r\n\r\n"
 """What follows a block."""
-_NO_TEXT = re.compile(r"[\x00-\x1f\x7f]+")
+_NO_TEXT = regex(r"[\x00-\x1f\x7f]+")
 _LEVEL = 6
 
 

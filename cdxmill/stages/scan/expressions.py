@@ -16,14 +16,16 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from cdxmill.regex import regex
+
 _NAME = r"""(?:'[^']+'|"[^"]+"|[^\s=!:~^@<>()'"]+)"""
 _FIELD = rf"\s*(?P<field>[a-z][a-z_]*(?:\.{_NAME})?)"
 _OPERATOR = r"(?:!=|!:|!~|!@|\^=|<=|>=|[=:~@<>])"
-_TERM = re.compile(rf"{_FIELD}(?:(?P<operator>{_OPERATOR})|\s+(?P<apart>{_OPERATOR})\s+)", re.I)
-_IN_NAMES = re.compile(r"([^\s'\"]*?[\w-])(" + _OPERATOR + ".*)")
+_TERM = regex(rf"{_FIELD}(?:(?P<operator>{_OPERATOR})|\s+(?P<apart>{_OPERATOR})\s+)", re.I)
+_IN_NAMES = regex(r"([^\s'\"]*?[\w-])(" + _OPERATOR + ".*)")
 """A value that looks like the rest of a name, as in meta.og:title=x, and an operator."""
-_WORD = re.compile(r"\s*(and|or|not)(?=[\s(]|$)", re.I)
-_QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+_WORD = regex(r"\s*(and|or|not)(?=[\s(]|$)", re.I)
+_QUOTED = regex(r"'([^']*)'|\"([^\"]*)\"")
 _TWO = ("=~", "!=~", "~~", "!~~", "<>")
 _DEEPEST = 50
 _LONGEST_FORM = 200

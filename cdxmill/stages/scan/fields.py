@@ -12,6 +12,7 @@ from orjson import OPT_NON_STR_KEYS, JSONEncodeError, dumps
 
 from cdxmill.formats.archives.warc_header import Head
 from cdxmill.formats.lines.surt import surt
+from cdxmill.regex import regex
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.pages.web_hosts import host_of
 from cdxmill.stages.scan.columns import Type, fitted
@@ -19,7 +20,7 @@ from cdxmill.stages.scan.kinds import kind_of
 
 _OTHER_NAMES = {"link": "links", "link_host": "link_hosts", "link_domain": "link_hosts", "language": "lang"}
 DEFAULT = "url,time,type,status,mime,offset,length"
-_FIND = re.compile(r"(?P<name>[\w.-]+)=(?P<field>[a-z][\w.:-]*)~(?P<pattern>.+)", re.S)
+_FIND = regex(r"(?P<name>[\w.-]+)=(?P<field>[a-z][\w.:-]*)~(?P<pattern>.+)", re.S)
 _STRIPPED = ("text", "word_count", "text_lines")
 """Fields that remove scripts from the tree of a page."""
 LINES = ("text_lines", "main_text")

@@ -12,30 +12,29 @@ from functools import lru_cache
 from math import inf
 from typing import Any, NamedTuple
 
+from cdxmill.regex import regex
 from cdxmill.stages.pages.web_hosts import host_of
 from cdxmill.stages.scan.expressions import Condition
 
 Read = Callable[[Condition], Any]
 """The value of a condition, as values of the field are written. Raises ValueError if it can never match."""
-_HOST = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.[a-z][a-z0-9_-]*|[a-z][a-z0-9_-]*")
+_HOST = regex(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.[a-z][a-z0-9_-]*|[a-z][a-z0-9_-]*")
 """A host that needs no check."""
-_NOT_IN_HOSTS = re.compile(r"[\s/?#@\\*,|<>^%'\"]")
-_MIME = re.compile(r"[^\s/;,*|]+/[^\s/;,*|]+")
-_NOT_IN_MIME = re.compile(r"[\s;,*|]")
-_TYPE = re.compile(r"[a-z]+")
+_NOT_IN_HOSTS = regex(r"[\s/?#@\\*,|<>^%'\"]")
+_MIME = regex(r"[^\s/;,*|]+/[^\s/;,*|]+")
+_NOT_IN_MIME = regex(r"[\s;,*|]")
+_TYPE = regex(r"[a-z]+")
 _TYPES = ("warcinfo", "response", "resource", "request", "metadata", "revisit", "conversion", "continuation")
-_STATUS = re.compile(r"[0-9]{3}")
-_ISO = re.compile(
-    r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ](\d\d)(?::(\d\d)(?::(\d\d)(?:\.\d+)?)?)?Z?)?)?)?", re.ASCII
-)
+_STATUS = regex(r"[0-9]{3}")
+_ISO = regex(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ](\d\d)(?::(\d\d)(?::(\d\d)(?:\.\d+)?)?)?Z?)?)?)?", re.ASCII)
 _FIRST = "00010101000000"
-_DIGITS = re.compile(r"[0-9]{1,14}")
-_SAME = re.compile(r"https?://[a-z0-9._:-]+/")
+_DIGITS = regex(r"[0-9]{1,14}")
+_SAME = regex(r"https?://[a-z0-9._:-]+/")
 """A URL whose scheme and host are in lower case, and that has a path."""
-_ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*:)(?:(//[^/?#@]*@|//)([^/?#]*))?", re.I)
-_BARE = re.compile(r"https?://[^/?#]+")
-_SCHEME = re.compile(r"[a-z][a-z0-9+-]*(?::|$)", re.I)
-_ALTERNATIVES = re.compile(r"[,|]")
+_ORIGIN = regex(r"([a-z][a-z0-9+.-]*:)(?:(//[^/?#@]*@|//)([^/?#]*))?", re.I)
+_BARE = regex(r"https?://[^/?#]+")
+_SCHEME = regex(r"[a-z][a-z0-9+-]*(?::|$)", re.I)
+_ALTERNATIVES = regex(r"[,|]")
 _OPEN = "=:^="
 """Operators whose value is compared as it is, so that a * in it is no wildcard."""
 

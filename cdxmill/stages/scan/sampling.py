@@ -10,14 +10,15 @@ import re
 from hashlib import blake2b
 from heapq import heappush, heapreplace
 
+from cdxmill.regex import regex
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.scan.columns import Type
 from cdxmill.stages.scan.fields import Field, Level
 
 SAMPLE = "sample"
 """The field with the number."""
-_SHARE = re.compile(r"(\d{1,3}(?:\.\d+)?|\.\d+)%", re.ASCII)
-_COUNT = re.compile(r"[1-9]\d{0,8}", re.ASCII)
+_SHARE = regex(r"(\d{1,3}(?:\.\d+)?|\.\d+)%", re.ASCII)
+_COUNT = regex(r"[1-9]\d{0,8}", re.ASCII)
 _ALL = 100
 
 

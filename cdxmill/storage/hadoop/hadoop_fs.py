@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-import re
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ from threading import BoundedSemaphore
 from typing import IO
 
 from cdxmill.errors import AbsentError, InputError, OutageError, RefusedError, StoppedError
+from cdxmill.regex import regex
 from cdxmill.storage.hadoop.site import STAMP, absent, hadoop_command, why_no_web_hdfs
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import spooled, temporary_name
@@ -27,15 +27,15 @@ _AT_ONCE = BoundedSemaphore(4)
 _COMMAND = 128 << 10
 """Bytes of the names in one command: `hadoop` passes them on to a command line of Java."""
 _FORM = "%b %Y %F %n"
-_ENTRY = re.compile(r"(\d+) (\d+) (regular file|directory) (.*)")
+_ENTRY = regex(r"(\d+) (\d+) (regular file|directory) (.*)")
 """A line of `-stat` with _FORM: size, milliseconds since 1970, kind and name."""
-_LISTED = re.compile(r"-\S* +\S+ +\S+ +\S+ +(\d+) +\S+ +\S+ (.+)")
+_LISTED = regex(r"-\S* +\S+ +\S+ +\S+ +(\d+) +\S+ +\S+ (.+)")
 """A file in the output of `-ls -R`: its size and URL."""
 _SMALL = 1 << 16
 """Bytes that are compared of a small file."""
-_GLOB = re.compile(r"([\\*?\[\]{}])")
+_GLOB = regex(r"([\\*?\[\]{}])")
 _ABSENT = ": No such file or directory"
-_DETAILS = re.compile(r" \(Service: |; For more details see")
+_DETAILS = regex(r" \(Service: |; For more details see")
 """Begins the part of a message of Hadoop that is not shown."""
 _NO_TICKET = ("Client cannot authenticate via", "GSS initiate failed")
 _PRIVATE = ("-D", "fs.permissions.umask-mode=077")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import email.utils
 import json
-import re
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -15,6 +14,7 @@ from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import InputError
 from cdxmill.messages import note
+from cdxmill.regex import regex
 from cdxmill.storage import hosts, patience
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.patience import (
@@ -49,7 +49,7 @@ REDIRECTS = 5
 """Real files have one or two redirects. More are a loop."""
 _LARGEST_ERROR, _SHOWN = 4096, 500
 """Bytes of an error that is read, and characters of its message that are shown."""
-_CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)$")
+_CONTENT_RANGE = regex(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)$")
 _STORED_AS = {".gz": ("gzip", "x-gzip"), ".zst": ("zstd",)}
 """Encodings that servers report for files with these suffixes, because the stored file is compressed."""
 _AS_STORED = ("", "identity", "aws-chunked")
