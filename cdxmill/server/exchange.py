@@ -37,6 +37,11 @@ _SLICE, _QUICK_SECONDS, _SECONDS = 1 << 16, 0.005, 0.1
 _SMALL = 1 << 10
 """Bytes that are not worth compressing."""
 _LEVEL = 1
+_LATER = ((b"retry-after", b"10"),)
+_OUTAGE = "the storage of this collection gives no answer; ask again later"
+_UNREADABLE = (
+    "the index of this collection is corrupt or cannot be read there; the messages of the server say where"
+)
 _ALWAYS = ((b"access-control-allow-origin", b"*"), (b"x-content-type-options", b"nosniff"))
 _AGE = b"public, max-age=60"
 
@@ -111,12 +116,19 @@ class Exchange:
             return self._kept(found) or await self._made(found)
         except RequestError as error:
             failed = show_error(error)
-        except (OutageError, Ended) as error:
-            failed = show_error(RequestError(503, str(error), ((b"retry-after", b"10"),)))
+        except Ended as error:
+            failed = show_error(RequestError(503, str(error), _LATER))
+        except OutageError as error:
+            failed = show_error(self._hidden(503, _OUTAGE, error))
         except (InputError, ValueError, RecursionError) as error:
-            failed = show_error(RequestError(500, str(error)))
+            failed = show_error(self._hidden(500, _UNREADABLE, error))
         self._tag = None
         return failed, iter(()), b"".join(failed.body), True
+
+    def _hidden(self, status: int, text: str, error: Exception) -> RequestError:
+        """The error for a client, who must not see the paths of the server. Its operator sees them."""
+        say(f"cdxmill: {self._target()}: {error}")
+        return RequestError(status, text, _LATER if status == 503 else ())
 
     def _kept(self, found: Route) -> Started | None:
         """The answer, if it was kept. Those with the address of the server are not kept: it is another one for other clients."""

@@ -174,6 +174,29 @@ def test_a_damaged_block_in_the_middle_breaks_the_connection(many_cluster: Path,
     assert "Traceback" not in said
 
 
+@pytest.mark.parametrize("is_missing", [False, True])
+def test_an_error_shows_no_path_to_clients_and_all_to_the_operator(
+    many_cluster: Path, tmp_path: Path, is_missing: bool
+) -> None:
+    cluster = tmp_path / "c"
+    shutil.copytree(many_cluster, cluster)
+    (cluster / "cluster.loc").unlink()  # it names the shards of the other one
+    [shard] = cluster.glob("cdx-*.gz")
+    data = shard.read_bytes()
+    shard.unlink()
+    if not is_missing:
+        shard.write_bytes(bytes(len(data)))
+    with cdx_server(f"web={cluster}") as server:
+        for path in ("/web/cdx", "/web", "/cdx/search/cdx", "/web-index", "/web/available"):
+            answer = server.ask(path, url=MANY + "same")
+            assert answer.status == 500
+            assert b"messages of the server" in answer.body
+            assert str(tmp_path).encode() not in answer.body
+        _, said = server.stop()
+    assert said.count("same: ") == 5
+    assert f"{tmp_path}" in said
+
+
 def ask_with_http_1_0(server: CdxServer, target: str) -> tuple[bytes, bytes]:
     """The header and the body of an answer, which ends with its connection."""
     with socket.create_connection(("127.0.0.1", server.port), 30) as connection:
