@@ -1,7 +1,7 @@
 """The CDX server under long and hostile loads.
 
     python -m bench.cdx_server_load fuzz [--requests 100000] [--seed 5]   random parameters: no answer may be a 5xx
-    python -m bench.cdx_server_load soak [--minutes 20]        mixed questions: memory, files and threads of the server, in ten rows
+    python -m bench.cdx_server_load soak [--minutes 20] [--cache 64]   mixed questions: memory, files and threads of the server, in ten rows
     python -m bench.cdx_server_load hold                       how long another client waits during questions that take long
 
 The exit status is 1 if an answer of `fuzz` was a 5xx.
@@ -49,13 +49,15 @@ LONG = {
 
 
 @contextmanager
-def serving(*clusters: Path) -> Iterator[int]:
+def serving(*clusters: Path, cache: int = 64) -> Iterator[int]:
     """The process id of a server, once it answers. All clusters are one collection."""
     command = [
         str(Path(sys.executable).parent / "cdxmill"),
         "cdx-server",
         "--port",
         str(PORT),
+        "--cache",
+        str(cache),
         *(f"web={cluster}" for cluster in clusters),
     ]
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
@@ -131,7 +133,7 @@ def resources(pid: int) -> tuple[float, int, int]:
     )
 
 
-def soak(cluster: Path, minutes: float) -> int:
+def soak(cluster: Path, minutes: float, cache: int) -> int:
     """Mixed questions from four connections; a row for each tenth of the time."""
     paths = ["/web/cdx?url=" + url for urls in questions(cluster).values() for url in urls]
     paths += [
@@ -146,7 +148,7 @@ def soak(cluster: Path, minutes: float) -> int:
             at = (at + 1) % len(paths)
             done[client.status(paths[at])] += 1
 
-    with serving(cluster) as pid:
+    with serving(cluster, cache=cache) as pid:
         askers = [threading.Thread(target=ask, args=(n * 1000,)) for n in range(4)]
         for one in askers:
             one.start()
@@ -200,6 +202,7 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=5)
     parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--cache", type=int, default=64, help="MiB of the cache, for soak")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cdxmill-") as name:
         if options.load == "hold":
@@ -208,7 +211,7 @@ def main() -> int:
         if options.load == "fuzz":
             clusters = [build(Path(name), [file], lines) for file, lines in zip(files, (500, 0), strict=True)]
             return fuzz(clusters, options.requests, options.seed)
-        return soak(build(Path(name), files, 500), options.minutes)
+        return soak(build(Path(name), files, 500), options.minutes, options.cache)
 
 
 if __name__ == "__main__":

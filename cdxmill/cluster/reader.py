@@ -135,6 +135,11 @@ class ClusterReader:
         self._checked = time.monotonic()
         return self.has_other_index() or (self._listed is not None and self._listed != self._manifest_state())
 
+    @property
+    def version(self) -> tuple[Entry, Entry | None] | None:
+        """Differs for each state of a cluster: that of its index, and of the manifest, which lists overlays. None over HTTP."""
+        return None if self.state is None else (self.state, self._listed)
+
     def _manifest_state(self) -> Entry | None:
         return None if self.state is None else self._manifest_file.status()
 

@@ -11,6 +11,7 @@ from cdxmill.server.answers import JSON, RequestError, Response
 from cdxmill.server.collections import Collection
 from cdxmill.server.dialects.request import Scope, site_of
 from cdxmill.server.exchange import Exchange, Receive, Send, client_of
+from cdxmill.server.kept_answers import KeptAnswers
 from cdxmill.server.limits import ClientLimits
 from cdxmill.server.log import AccessLog
 from cdxmill.server.metrics import KIND, Metrics
@@ -32,6 +33,8 @@ class Settings:
     clients: Path | None = None
     """The file in which workers count the requests of each client, if there is a rate."""
     log: str | None = None
+    cache: int = 0
+    """Bytes of texts that are kept. An eighth of them may be answers."""
 
 
 class Server:
@@ -42,6 +45,7 @@ class Server:
         self.metrics, self.log, self.replay = Metrics(), AccessLog(settings.log), settings.replay
         self._limit = ClientLimits(settings.rate, settings.clients) if settings.clients else None
         self.report: Callable[[Collection], Response] = Reports(settings.shared).page
+        self.answers = KeptAnswers(settings.cache) if settings.cache else None
         self.threads = ThreadPoolExecutor(_THREADS, "answers")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

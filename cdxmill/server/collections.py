@@ -173,5 +173,5 @@ class Collection:
         if not self.is_local or not (self.access is None or self.access.is_fixed):
             return None
         readers = [one.reader for one in clusters]
-        states = [one.state if isinstance(one, ClusterReader) else None for one in readers]
+        states = [one.version if isinstance(one, ClusterReader) else None for one in readers]
         return None if None in states else b"%r" % (states,)

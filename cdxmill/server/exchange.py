@@ -20,6 +20,7 @@ from cdxmill.messages import say
 from cdxmill.server.answers import Headers, RequestError, Response, text_error
 from cdxmill.server.collections import Collection
 from cdxmill.server.dialects.request import PlannedResponse, Request, Scope
+from cdxmill.server.kept_answers import KeptAnswers, key_of
 from cdxmill.server.log import AccessLog
 from cdxmill.server.metrics import Metrics
 from cdxmill.server.routes import Route, ShowError
@@ -28,11 +29,19 @@ from cdxmill.server.watch import Ended, Watch
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 
+Started = tuple[Response, Iterator[bytes], bytes, bool]
+"""An answer, the rest of its pieces, the bytes before them, and whether these are all."""
+
 _SLICE, _QUICK_SECONDS, _SECONDS = 1 << 16, 0.005, 0.1
 """Bytes of a slice, and the time that it may take at once and in a thread."""
 _SMALL = 1 << 10
 """Bytes that are not worth compressing."""
 _LEVEL = 1
+_LATER = ((b"retry-after", b"10"),)
+_OUTAGE = "the storage of this collection gives no answer; ask again later"
+_UNREADABLE = (
+    "the index of this collection is corrupt or cannot be read there; the messages of the server say where"
+)
 _ALWAYS = ((b"access-control-allow-origin", b"*"), (b"x-content-type-options", b"nosniff"))
 _AGE = b"public, max-age=60"
 
@@ -43,6 +52,7 @@ class Answering(Protocol):
     metrics: Metrics
     log: AccessLog
     threads: ThreadPoolExecutor
+    answers: KeptAnswers | None
     replay: str | None
     report: Callable[[Collection], Response]
 
@@ -64,6 +74,7 @@ class Exchange:
         self._watch, self._begin = Watch(), time.perf_counter()
         self._name, self._status, self._sent = "other", 500, 0
         self._tag: bytes | None = None
+        self._key: bytes | None = None
 
     async def run(self) -> None:
         """Response, and count it. Raises what broke the answer in its middle: then the connection is closed."""
@@ -92,7 +103,7 @@ class Exchange:
         finally:
             waiting.cancel()
 
-    async def _started(self) -> tuple[Response, Iterator[bytes], bytes, bool]:
+    async def _started(self) -> Started:
         """The answer, and its first slice. Errors so far become an answer of their own."""
         show_error: ShowError = text_error
         try:
@@ -102,19 +113,42 @@ class Exchange:
             self._name, show_error = found.name, found.show_error
             if (same := self._unchanged(found)) is not None:
                 return same, iter(()), b"", True
-            planned = found.endpoint(self._request(found))
-            if planned.is_quick:
-                return self._first_slice(planned, _QUICK_SECONDS)
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._server.threads, self._first_slice, planned, _SECONDS)
+            return self._kept(found) or await self._made(found)
         except RequestError as error:
             failed = show_error(error)
-        except (OutageError, Ended) as error:
-            failed = show_error(RequestError(503, str(error), ((b"retry-after", b"10"),)))
+        except Ended as error:
+            failed = show_error(RequestError(503, str(error), _LATER))
+        except OutageError as error:
+            failed = show_error(self._hidden(503, _OUTAGE, error))
         except (InputError, ValueError, RecursionError) as error:
-            failed = show_error(RequestError(500, str(error)))
+            failed = show_error(self._hidden(500, _UNREADABLE, error))
         self._tag = None
         return failed, iter(()), b"".join(failed.body), True
+
+    def _hidden(self, status: int, text: str, error: Exception) -> RequestError:
+        """The error for a client, who must not see the paths of the server. Its operator sees them."""
+        say(f"cdxmill: {self._target()}: {error}")
+        return RequestError(status, text, _LATER if status == 503 else ())
+
+    def _kept(self, found: Route) -> Started | None:
+        """The answer, if it was kept. Those with the address of the server are not kept: it is another one for other clients."""
+        answers = self._server.answers
+        if answers is None or found.target or self._scope["method"] != "GET":
+            return None
+        self._key = key_of(self._scope["raw_path"], self._scope["query_string"])
+        kept = answers.get(self._key, found.collection)
+        if kept is None:
+            return None
+        state, answer = kept
+        self._tag = self._tag_of(state)
+        return answer, iter(()), b"".join(answer.body), True
+
+    async def _made(self, found: Route) -> Started:
+        planned = found.endpoint(self._request(found))
+        if planned.is_quick:
+            return self._first_slice(planned, _QUICK_SECONDS)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._server.threads, self._first_slice, planned, _SECONDS)
 
     def _request(self, found: Route) -> Request:
         return Request(
@@ -128,9 +162,7 @@ class Exchange:
             found.target,
         )
 
-    def _first_slice(
-        self, planned: PlannedResponse, seconds: float
-    ) -> tuple[Response, Iterator[bytes], bytes, bool]:
+    def _first_slice(self, planned: PlannedResponse, seconds: float) -> Started:
         self._watch.begin()
         try:
             answer = planned.make()
@@ -139,7 +171,10 @@ class Exchange:
         pieces = iter(answer.body)
         data, is_done = self._slice(pieces, seconds)
         if planned.question is not None:
-            self._tag = self._tag_of(planned.question.state)
+            state = planned.question.state
+            self._tag = self._tag_of(state)
+            if is_done and self._key is not None and state is not None and self._server.answers is not None:
+                self._server.answers.add(self._key, state, answer, data)
         return answer, pieces, data, is_done
 
     def _slice(self, pieces: Iterator[bytes], seconds: float) -> tuple[bytes, bool]:
@@ -228,8 +263,6 @@ class Exchange:
 
     def _count(self) -> None:
         seconds, metrics = time.perf_counter() - self._begin, self._server.metrics
-        metrics.requests.labels(self._name, self._status).inc()
-        metrics.seconds.labels(self._name).observe(seconds)
-        metrics.sent.inc(self._sent)
+        metrics.count(self._name, self._status, seconds, self._sent)
         request = f"{self._scope['method']} {self._target()} HTTP/{self._scope['http_version']}"
         self._server.log.write(client_of(self._scope), request, self._status, self._sent, seconds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -20,21 +21,29 @@ class Metrics:
     def __init__(self) -> None:
         own = CollectorRegistry()
         self._own = own
-        self.requests = Counter(
+        requests = Counter(
             "cdxmill_requests", "Requests by endpoint and status", ("endpoint", "status"), registry=own
         )
-        self.seconds = Histogram(
+        seconds = Histogram(
             "cdxmill_request_seconds",
             "Time to the end of the answer",
             ("endpoint",),
             registry=own,
             buckets=_BUCKETS,
         )
-        self.sent = Counter("cdxmill_sent_bytes", "Bytes of answers, before compression", registry=own)
+        # to find the number of a label takes as long as to count
+        self._requests, self._seconds = cache(requests.labels), cache(seconds.labels)
+        self._sent = Counter("cdxmill_sent_bytes", "Bytes of answers, before compression", registry=own)
         self.broken = Counter("cdxmill_broken_answers", "Answers that ended with an error", registry=own)
         self.running = Gauge(
             "cdxmill_running_requests", "Requests being answered", registry=own, multiprocess_mode="livesum"
         )
+
+    def count(self, endpoint: str, status: int, seconds: float, sent: int) -> None:
+        """Count a request that was answered."""
+        self._requests(endpoint, status).inc()
+        self._seconds(endpoint).observe(seconds)
+        self._sent.inc(sent)
 
     def text(self) -> bytes:
         """The numbers of all workers."""

@@ -117,15 +117,18 @@ def test_parameters_of_strangers_never_break_the_server(server: CdxServer) -> No
     check()
 
 
-def test_a_change_is_seen_without_a_restart(run_cdxmill: RunCdxmill, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["rewrite", "overlay"])
+def test_a_change_is_seen_without_a_restart(run_cdxmill: RunCdxmill, tmp_path: Path, mode: str) -> None:
     (tmp_path / "one.cdxj").write_text(line("example,many)/", "20200101000000"))
     (tmp_path / "two.cdxj").write_text(line("example,many)/", "20210101000000"))
     run_cdxmill("zipnum", "-q", "-s", "1", "-o", tmp_path / "c", tmp_path / "one.cdxj")
     with cdx_server(tmp_path / "c") as server:
-        for _ in range(3):  # so that its text is kept in memory
+        for _ in range(4):  # so that its text and the answer are kept in memory
             first = server.ask("/c/cdx", url=MANY)
             assert first.body.count(b"\n") == 1
-        assert run_cdxmill("add", "-q", "--cdx", tmp_path / "c", tmp_path / "two.cdxj").returncode == 0
+            assert int(first.headers["content-length"]) == len(first.body)
+        added = run_cdxmill("add", "-q", "--mode", mode, "--cdx", tmp_path / "c", tmp_path / "two.cdxj")
+        assert added.returncode == 0
         second = server.ask("/c/cdx", url=MANY)
         assert second.body.count(b"\n") == 2
         assert second.headers["etag"] != first.headers["etag"]
@@ -134,6 +137,22 @@ def test_a_change_is_seen_without_a_restart(run_cdxmill: RunCdxmill, tmp_path: P
         for _ in range(3):
             assert server.ask("/c/cdx", url=MANY).body == (tmp_path / "two.cdxj").read_bytes()
         assert server.stop()[0] == 0
+
+
+def test_each_client_gets_timemaps_with_the_address_that_it_knows(server: CdxServer) -> None:
+    for host in ("one.example", "two.example") * 3:
+        found = server.get(f"/many/timemap/link/{MANY}same", Host=host)
+        assert f"<http://{host}/many/timemap/link/{MANY}same>" in found.text
+
+
+def test_the_head_of_an_answer_that_is_kept_has_no_body(server: CdxServer) -> None:
+    path = f"/many/cdx?url={MANY}same&fl=digest"
+    answers = [server.get(path) for _ in range(4)]
+    assert len({one.body for one in answers}) == 1
+    assert len({one.headers["content-type"] for one in answers}) == 1
+    head = server.get(path, "HEAD")
+    assert (head.status, head.body, head.headers["etag"]) == (200, b"", answers[0].headers["etag"])
+    assert server.get(path).body == answers[0].body
 
 
 def test_a_damaged_block_in_the_middle_breaks_the_connection(many_cluster: Path, tmp_path: Path) -> None:
@@ -153,6 +172,29 @@ def test_a_damaged_block_in_the_middle_breaks_the_connection(many_cluster: Path,
     assert status == 0
     assert said.count("the answer is broken off") == 2
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("is_missing", [False, True])
+def test_an_error_shows_no_path_to_clients_and_all_to_the_operator(
+    many_cluster: Path, tmp_path: Path, is_missing: bool
+) -> None:
+    cluster = tmp_path / "c"
+    shutil.copytree(many_cluster, cluster)
+    (cluster / "cluster.loc").unlink()  # it names the shards of the other one
+    [shard] = cluster.glob("cdx-*.gz")
+    data = shard.read_bytes()
+    shard.unlink()
+    if not is_missing:
+        shard.write_bytes(bytes(len(data)))
+    with cdx_server(f"web={cluster}") as server:
+        for path in ("/web/cdx", "/web", "/cdx/search/cdx", "/web-index", "/web/available"):
+            answer = server.ask(path, url=MANY + "same")
+            assert answer.status == 500
+            assert b"messages of the server" in answer.body
+            assert str(tmp_path).encode() not in answer.body
+        _, said = server.stop()
+    assert said.count("same: ") == 5
+    assert f"{tmp_path}" in said
 
 
 def ask_with_http_1_0(server: CdxServer, target: str) -> tuple[bytes, bytes]:

@@ -1,4 +1,4 @@
-"""Texts of blocks or sections that are needed often: they are not read and inflated again. Bounded by their bytes.
+"""Texts that are needed often, of blocks, of sections or of answers: they are not made again. Bounded by their bytes.
 
 A text is kept at its second hit. If the memory is full, it also has to be needed more than twice as often as the text that
 would go. To add a text costs more than to find one saves, so random questions must not replace one random text by another.
@@ -21,10 +21,15 @@ _NEVER = -1 << 20
 
 
 class KeptTexts:
-    """At most `most` bytes of texts, the least recently used of which go first. Threads may share it."""
+    """At most `most` bytes of texts, the least recently used of which go first. Threads may share it.
 
-    def __init__(self, most: int) -> None:
+    For texts that are many and short, `counted` is the number of hits after which counts are halved, and `beside` the bytes that
+    each one takes beside its own.
+    """
+
+    def __init__(self, most: int, counted: int | None = None, beside: int = 0) -> None:
         self._most, self._size = most, 0
+        self._counts, self._beside = counted, beside
         self.largest = most // _PART
         """The most bytes that a text may have."""
         self._texts: OrderedDict[Hashable, bytes] = OrderedDict()
@@ -44,7 +49,7 @@ class KeptTexts:
     def _count(self, key: Hashable) -> None:
         self._hits[key] = self._hits.get(key, 0) + 1
         self._counted += 1
-        if self._counted >= _HITS * max(_FEWEST, len(self._texts)):
+        if self._counted >= (self._counts or _HITS * max(_FEWEST, len(self._texts))):
             self._counted = 0
             self._hits = {one: half for one, hits in self._hits.items() if (half := int(hits / 2))}
 
@@ -66,7 +71,12 @@ class KeptTexts:
             if len(text) > self.largest:
                 self._hits[key] = _NEVER
                 return
-            self._size += len(text) - len(self._texts.pop(key, b""))
+            self._drop(self._texts.pop(key, None))
             self._texts[key] = text
+            self._size += len(text) + self._beside
             while self._size > self._most:
-                self._size -= len(self._texts.popitem(last=False)[1])
+                self._drop(self._texts.popitem(last=False)[1])
+
+    def _drop(self, text: bytes | None) -> None:
+        if text is not None:
+            self._size -= len(text) + self._beside

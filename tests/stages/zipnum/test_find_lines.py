@@ -153,6 +153,15 @@ def test_random_questions_seldom_replace_a_kept_text_and_new_hot_ones_do() -> No
     assert all(map(all, hot[-25:]))
 
 
+def test_short_texts_are_bounded_with_what_they_take_beside_their_bytes() -> None:
+    texts = KeptTexts(1000, 500, 90)
+    for number in range(60):
+        for _ in range(3):
+            texts.get(number)
+        texts.add(number, b"t" * 10)
+    assert [number for number in range(60) if texts.get(number) is not None] == list(range(50, 60))
+
+
 def test_a_block_without_sections_costs_no_read_for_its_table() -> None:
     lines = noisy_lines()
     shards = Shards(lines, 20, Compressor("zlib", 6))
