@@ -78,6 +78,7 @@ zipnum() {
 take_crawl LIST "$@"
 use_positional
 check_crawl
+need SPLIT_FILE
 find_spark
 
 ! $index || index
