@@ -68,9 +68,7 @@ def test_a_split_file_of_another_crawl_is_reused(launch: Launch, places: RunPath
 
 
 @pytest.mark.parametrize("positional", [False, True])
-def test_on_this_machine_no_split_file_is_needed(
-    positional: bool, launch: Launch, places: RunPaths
-) -> None:
+def test_on_this_machine_no_split_file_is_needed(positional: bool, launch: Launch, places: RunPaths) -> None:
     assert launch("run_index_hadoop.sh", **places.settings).returncode == 0
     settings = {name: value for name, value in places.settings.items() if name != "SPLIT_FILE"}
     settings["ZIPNUM_CLUSTER_DIR"] = places.directory / "2026-44"

@@ -190,7 +190,7 @@ def _new_lines(
     excluded = read_excluded(change.place)
     why = why_not_added(change, inputs.paths, inputs.clusters, asked, engine)
     if why and engine is not None:
-        raise UsageError(f"{why}, so --engine spark cannot add it; add it without --engine")
+        raise UsageError(f"{why}, so only cdxmill add without --engine can add it")
     if not why:
         return NewLines(others=Others(_new_clusters(change, inputs, excluded, asked, failures), excluded))
     shards = [str(one.place / shard.name) for one in inputs.clusters for shard in one.manifest.files]
