@@ -11,6 +11,7 @@ import gzip
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import NamedTuple
 from bench import counting, machine
 from bench.contenders import SHARDS, copies
 from bench.corpora import ensure
+from cdxmill.jobs.launcher.node_archive import URLLIB3, ZLIB_NG, pack_archive
 
 ROOT = Path(__file__).parent.parent
 TICK = os.sysconf("SC_CLK_TCK")
@@ -56,6 +58,13 @@ def busy() -> float:
 
 def dev(*command: str) -> None:
     subprocess.run([str(ROOT / "bin/hadoop-dev"), *command], check=True, env=ENVIRONMENT, stdout=sys.stderr)
+
+
+def up() -> None:
+    """Start Hadoop. What is sent with jobs is fetched first, because its network is closed."""
+    with tempfile.TemporaryDirectory() as directory:
+        pack_archive(Path(directory), [ZLIB_NG, URLLIB3])
+    dev("up")
 
 
 def cost_of(command: Sequence[str]) -> Cost:
@@ -218,7 +227,7 @@ def main() -> None:
     options = parser.parse_args()
     directory = ROOT / "build/bench-work"
     directory.mkdir(parents=True, exist_ok=True)
-    dev("up")
+    up()
     try:
         print("\n".join(machine.describe()), flush=True)
         for what in [what for what in counting.KINDS if options.only in (None, what)]:

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.hadoop_run import ENVIRONMENT, ROOT, dev, job
+from bench.hadoop_run import ENVIRONMENT, ROOT, dev, job, up
 from bench.measure import POLL_SECONDS, children_of, resident
 
 ENGINES = ("local", "spark", "hadoop")
@@ -109,14 +109,14 @@ def digest(cluster: Path) -> str:
     return found.hexdigest()
 
 
-def build(engine: str, archives: Path, work: Path) -> list[Run]:
+def build(engine: str, archives: Path, work: Path) -> Iterator[Run]:
     """`cdxmill build` on this machine, or on Spark's local[2]."""
     command = [sys.executable, "-m", "cdxmill", "build", "-q", "-s", str(_SHARDS), "-o", str(work / engine)]
     options = {"local": ["-p", "2"], "spark": ["--engine", "spark", "--master", "local[2]"]}
-    return [measured(f"{engine}: build", [*command, *options[engine], str(archives)])]
+    yield measured(f"{engine}: build", [*command, *options[engine], str(archives)])
 
 
-def on_hadoop(archives: Path, work: Path) -> list[Run]:
+def on_hadoop(archives: Path, work: Path) -> Iterator[Run]:
     """The three jobs, from and to directories that all nodes share."""
     manifest, splits, cdx = work / "warc.paths", work / "splits.seq", (work / "cdx").as_uri()
     paths = sorted(archives.rglob("*.warc.gz"))
@@ -129,10 +129,10 @@ def on_hadoop(archives: Path, work: Path) -> list[Run]:
             "jobs/zipnumclusterjob.py", "--splitfile", str(splits), "--zipnum-dir", (work / "hadoop").as_uri(), cdx
         ),
     }  # fmt: skip
-    dev("up")
+    up()
     try:
-        start = [str(ROOT / "bin/hadoop-dev"), "run"]
-        return [measured(f"hadoop: {name}", [*start, *command]) for name, command in steps.items()]
+        for name, command in steps.items():
+            yield measured(f"hadoop: {name}", [str(ROOT / "bin/hadoop-dev"), "run", *command])
     finally:
         dev("down")
 
@@ -153,7 +153,8 @@ def main() -> None:
     digests = set()
     for engine in options.engines or ENGINES:
         runs = on_hadoop(archives, work) if engine == "hadoop" else build(engine, archives, work)
-        print("\n".join(map(str, runs)), flush=True)
+        for run in runs:
+            print(run, flush=True)
         digests.add(digest(work / engine))
     print("the bytes are the same" if len(digests) == 1 else f"the bytes differ: {digests}")
 

@@ -124,6 +124,11 @@ check_year_and_week() {
         fail "ZIPNUM_CLUSTER_DIR=$ZIPNUM_CLUSTER_DIR does not contain $YEARWEEK; use \$YEARWEEK in its value in index_env.sh"
 }
 
+# Whether the jobs run on this machine. The ZipNum job then finds split points itself, if it gets none.
+is_here() {
+    [[ "${RUNNER:-}" == local || "${RUNNER:-}" == inline ]]
+}
+
 check_settings() {
     case "$1" in
         index)
@@ -138,7 +143,7 @@ check_settings() {
         sample) need "$([[ -n "${WARC_CDX_SAMPLE:-}" ]] && echo WARC_CDX_SAMPLE || echo WARC_CDX)" SPLIT_FILE ;;
         zipnum)
             need WARC_CDX ZIPNUM_CLUSTER_DIR
-            [[ "${RUNNER:-}" == local || "${RUNNER:-}" == inline ]] || need SPLIT_FILE
+            is_here || need SPLIT_FILE
             ;;
     esac
 }
@@ -149,7 +154,6 @@ check_crawl() {
     [[ ${#positional[@]} -eq 0 || -n "$WARC_MANIFEST" ]] || index=false
     ! $index || check_settings index
     check_settings zipnum
-    need SPLIT_FILE
 }
 
 find_python() {

@@ -16,7 +16,7 @@
 #                  replace the cluster only: after some inputs failed, only these are indexed, and the cluster is built again
 #
 # Other options go to all three jobs. INDEX_OPTIONS, SAMPLE_OPTIONS and ZIPNUM_OPTIONS in index_env.sh go to one job.
-# Step 1 skips archives that have a .cdx.gz. Step 2 is skipped if SPLIT_FILE exists.
+# Step 1 skips archives that have a .cdx.gz. Step 2 is skipped if SPLIT_FILE exists, and with -r local if it is not set.
 # Settings are read from index_env.sh; INDEX_ENV=FILE reads another file. See docs/engines.md.
 # Exit status: 0 success, 1 some inputs failed (each is reported, the rest is done), 2 wrong usage or settings, 3 stopped.
 source "$(dirname -- "${BASH_SOURCE[0]}")/launch-common.sh"
@@ -54,7 +54,10 @@ use_positional() {
         : "${WARC_CDX_SAMPLE:=$temporary/$crawl/cdx/segments/*[358]/*/*.cdx.gz}"
     fi
     : "${WARC_CDX:=$WARC_CDX_BUCKET/cc-index/cdx/$crawl/segments/*/*/*.cdx.gz}"
-    SPLIT_FILE=${positional[2]:-${SPLIT_FILE:-$temporary/$crawl/splits.seq}}
+    SPLIT_FILE=${positional[2]:-${SPLIT_FILE:-}}
+    if [[ -z "$SPLIT_FILE" ]] && ! is_here; then
+        SPLIT_FILE=$temporary/$crawl/splits.seq
+    fi
     if [[ -z "${ZIPNUM_CLUSTER_DIR:-}" ]]; then
         ZIPNUM_CLUSTER_DIR=s3a://commoncrawl/cc-index/collections/$crawl/indexes
         : "${ZIPNUM_OUTPUT_DIR:=$temporary/$crawl/indexes}"
@@ -64,7 +67,7 @@ use_positional() {
 
 # Fails if the cluster is finished already: the ZipNum job would, but only after steps 1 and 2.
 check_cluster() {
-    $skip_existing && ! $replace_cluster && [[ "$RUNNER" != local && "$RUNNER" != inline && "$ZIPNUM_CLUSTER_DIR" == *://* ]] && ! $dry_run || return 0
+    $skip_existing && ! $replace_cluster && ! is_here && [[ "$ZIPNUM_CLUSTER_DIR" == *://* ]] && ! $dry_run || return 0
     ! exists "${ZIPNUM_CLUSTER_DIR%/}/cluster.json" ||
         fail "$ZIPNUM_CLUSTER_DIR: holds a finished cluster; use --replace-cluster to replace it, or choose another directory for ZIPNUM_CLUSTER_DIR"
 }
@@ -80,7 +83,7 @@ pick_runner hadoop
 take_skip_existing
 use_positional
 check_crawl
-check_settings sample
+[[ -z "${SPLIT_FILE:-}" ]] || check_settings sample
 check_engine
 [[ ${#positional[@]} -lt 3 ]] || $dry_run || exists "$SPLIT_FILE" || fail "$SPLIT_FILE: no such split file; omit it to create one"
 check_cluster
@@ -88,7 +91,9 @@ $index || check_cdx "$WARC_CDX"
 go_to_background "$@"
 
 ! $index || step index
-if [[ ${#positional[@]} -eq 3 ]] || { ! $dry_run && $skip_existing && exists "$SPLIT_FILE"; }; then
+if [[ -z "${SPLIT_FILE:-}" ]]; then
+    $dry_run || say 'sample: skipped, because SPLIT_FILE is not set; step 3 finds the split points'
+elif [[ ${#positional[@]} -eq 3 ]] || { ! $dry_run && $skip_existing && exists "$SPLIT_FILE"; }; then
     $dry_run || say "sample: skipped, because $SPLIT_FILE exists"
 else
     step sample

@@ -48,6 +48,8 @@ find_spark() {
     read -r -a words <<<"${SPARK_ON_YARN:-} ${SPARK_HADOOP_OPTS:-} ${SPARK_EXTRA_OPTS:-}"
     submit=("$submit_path" "${words[@]}")
     [[ -z "${SPARK_MASTER:-}" ]] || submit+=(--master "$SPARK_MASTER")
+    # with its quick compiler, Java starts Spark on one machine in half of the CPU time
+    [[ "${SPARK_MASTER:-}" != local* ]] || export SPARK_SUBMIT_OPTS="${SPARK_SUBMIT_OPTS:--XX:+UseSerialGC -XX:TieredStopAtLevel=1}"
     [[ -z "${NUM_EXECUTORS:-}" ]] || submit+=(--num-executors "$NUM_EXECUTORS")
     [[ -z "${EXECUTOR_CORES:-}" ]] || submit+=(--executor-cores "$EXECUTOR_CORES" --conf "spark.executor.memoryOverhead=${EXECUTOR_CORES}g")
     [[ -z "${EXECUTOR_MEM:-}" ]] || submit+=(--executor-memory "$EXECUTOR_MEM")
@@ -78,6 +80,7 @@ zipnum() {
 take_crawl LIST "$@"
 use_positional
 check_crawl
+need SPLIT_FILE
 find_spark
 
 ! $index || index

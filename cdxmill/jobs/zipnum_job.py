@@ -93,8 +93,10 @@ class ZipNumClusterJob(StreamJob[ZipnumJobOptions]):
         if self.is_on_hadoop and self.own_options.splits is None:
             raise UsageError("--splitfile is missing; see --help")
 
-    def run_locally(self) -> int:
-        """Build the cluster as `cdxmill zipnum` does. With a split file, the tasks write the shards. Raises UsageError."""
+    def run_all(self) -> int:
+        """On this machine, build the cluster as `cdxmill zipnum` does. With a split file, the tasks write the shards."""
+        if self.is_on_hadoop:
+            return super().run_all()
         self.check()
         directory, failures = self.directory, Failures()
         if locate(directory).is_remote:

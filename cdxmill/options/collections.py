@@ -27,6 +27,12 @@ KEEP_OLD: Any = option(
     min=0,
 )
 
+AGAIN: Any = option(
+    "--again",
+    "Also add an archive whose records the cluster has already from an archive of another name.",
+    default=False,
+)
+
 
 class ChangedCluster(Options):
     """Which cluster is changed."""
@@ -40,11 +46,7 @@ class Adding(LineOptions, EngineOptions, ChangedCluster):
     cdx: bool = option(
         "--cdx", "INPUT is a CDX file, a directory with CDX files, or a cluster.", default=False
     )
-    again: bool = option(
-        "--again",
-        "Also add an archive whose records the cluster has already from an archive of another name.",
-        default=False,
-    )
+    again: bool = AGAIN
     mode: str | None = option(
         "--mode MODE",
         "overlay: write the new lines to a file of their own in CLUSTER, which is fast. rewrite: write the shards that change."

@@ -9,12 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 
-def working(archive: str, call: bytes) -> Callable[[bytes], Any]:
-    """What does the tasks: `call`, which is sent once for all of them."""
+def working(archive: str, blob: bytes) -> Callable[[Any], Any]:
+    """What does the tasks of a partition: `blob` has the call, which is read once, and not for each of many small tasks."""
     load = _loading(archive)
 
-    def work(blob: bytes) -> Any:
-        return load(call)(load(blob))
+    def work(numbered: Any) -> Any:
+        call = load(blob)
+        for number, task in numbered:
+            yield number, call(load(task))
 
     return work
 

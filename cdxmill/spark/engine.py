@@ -48,16 +48,20 @@ _DEFAULTS = {
     "spark.shuffle.compress": "false",  # what is sent is compressed
     "spark.shuffle.spill.compress": "false",
     "spark.python.worker.memory": "256m",  # PySpark holds at most half of it before it sends it on
+    "spark.executor.extraJavaOptions": java.QUICK_COMPILER,
 }
 _LOCAL = {
     "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.memory": "1g",
-    "spark.python.daemon.module": "cdxmill.spark.daemon",
     "spark.executorEnv.PYTHONSAFEPATH": "1",  # else the working directory comes first, with a json.py perhaps
 }
 """Settings for Spark on this machine only."""
+_DAEMON = {"spark.python.daemon.module": "cdxmill.spark.daemon"}
+_OWN = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+}
+"""Settings for a Java that is started here, for this machine only."""
 _MISSING = f"--engine spark needs PySpark: {install_extra('spark')}"
 _STOPPED = "stopped SparkContext"
 _ENDED = regex(r"^Spark: (.+)$", re.M)
@@ -119,7 +123,7 @@ class Engine:
         slices = min(len(blobs), most)
         with _watched(context, "tasks of Spark", slices, self._quiet, may_draw=False):
             found = self._collect(
-                lambda: context.parallelize(list(enumerate(blobs)), slices).mapValues(work_sent)
+                lambda: context.parallelize(list(enumerate(blobs)), slices).mapPartitions(work_sent)
             )
         for index, result in found:
             yield index, result
@@ -156,7 +160,8 @@ class Engine:
         slices = min(len(blobs), most)
 
         def joined() -> Any:
-            sent = context.parallelize(blobs, slices).flatMap(splitting)
+            done = context.parallelize(list(enumerate(blobs)), slices).mapPartitions(splitting)
+            sent = done.flatMap(lambda one: one[1])
             return sent.partitionBy(step.partitions, lambda number: number).mapPartitionsWithIndex(join_sent)
 
         return joined, slices + step.partitions
@@ -220,8 +225,9 @@ class Engine:
         return self._context
 
     def _defaults(self, was_submitted: bool) -> dict[str, str]:
+        local = {**_LOCAL, **(_DAEMON if _is_installed() else {})} if self._is_local else {}
         if was_submitted:
-            return _DEFAULTS
+            return {**_DEFAULTS, **local}
         from pyspark.find_spark_home import _find_spark_home
 
         logging = self._directory() / "log4j2.properties"
@@ -230,7 +236,7 @@ class Engine:
         if not self._is_local:
             return {**_DEFAULTS, "spark.driver.extraJavaOptions": options}
         quick, self._classes = java.options(_find_spark_home())
-        return {**_DEFAULTS, **_LOCAL, "spark.driver.extraJavaOptions": f"{quick} {options}"}
+        return {**_DEFAULTS, **local, **_OWN, "spark.driver.extraJavaOptions": f"{quick} {options}"}
 
     def _open(self, pyspark: Any, conf: Any) -> Any:
         logging.getLogger().addHandler(logging.NullHandler())  # else py4j prints tracebacks
@@ -329,6 +335,12 @@ def _aside(call: Callable[[], Result]) -> Result:
         wait([found], _POLL)
         renew_held()
     return found.result()
+
+
+def _is_installed() -> bool:
+    """Whether every Python of this machine finds cdxmill: it is not in a directory or archive of this process alone."""
+    own = [*sys.path[:1], *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    return str(Path(__file__).parents[2]) not in own
 
 
 def check_pyspark() -> None:

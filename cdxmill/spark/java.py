@@ -18,8 +18,9 @@ from typing import Any
 
 from cdxmill.regex import regex
 
-QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""The quick compiler of Java: it has little to do here, and the slow one takes longer than it gains."""
+QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
+"""Java has little to do here, and its slow compiler takes longer than it gains."""
+QUICK = f"-XX:+UseSerialGC {QUICK_COMPILER}"
 _LAUNCHER = "SPARK_LAUNCHER_OPTS"
 """The options of the Java that only prints the command of the real one."""
 _QUIET = "-XX:+IgnoreUnrecognizedVMOptions -Xlog:cds*=off"

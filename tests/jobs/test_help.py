@@ -12,6 +12,7 @@ from tests.jobs.conftest import RunJob
     [
         ("indexwarcsjob", "--cdx_bucket DIR MANIFEST...", "Index the WARC and ARC files"),
         ("recompressjob", "--output_bucket DIR MANIFEST...", "Write the WARC and ARC files"),
+        ("addclusterjob", "--zipnum-dir CLUSTER NEW...", "Add the lines of other clusters"),
         ("samplecdxjob", "CDX...", "print split points"),
         ("dosample", "--from-cluster CLUSTER", "write split points for the ZipNum job to two files"),
         ("zipnumclusterjob", "[--splitfile FILE] --zipnum-dir DIR CDX...", "Build a ZipNum cluster"),

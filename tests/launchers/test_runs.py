@@ -67,6 +67,18 @@ def test_a_split_file_of_another_crawl_is_reused(launch: Launch, places: RunPath
     assert shards(places.directory / "2026-44") == shards(places.directory / "cluster")
 
 
+@pytest.mark.parametrize("positional", [False, True])
+def test_on_this_machine_no_split_file_is_needed(positional: bool, launch: Launch, places: RunPaths) -> None:
+    assert launch("run_index_hadoop.sh", **places.settings).returncode == 0
+    settings = {name: value for name, value in places.settings.items() if name != "SPLIT_FILE"}
+    settings["ZIPNUM_CLUSTER_DIR"] = places.directory / "2026-44"
+    words = ("2026-44", places.directory / "warcs.txt") if positional else ()
+    done = launch("run_index_hadoop.sh", *words, **settings)
+    assert done.returncode == 0, done.stderr
+    assert "sample: skipped, because SPLIT_FILE is not set" in done.stderr
+    assert shards(places.directory / "2026-44") == shards(places.directory / "cluster")
+
+
 def test_inputs_that_failed_are_named_and_the_rest_is_done(launch: Launch, places: RunPaths) -> None:
     with (places.directory / "warcs.txt").open("a") as manifest:
         manifest.write("absent.warc.gz\n")

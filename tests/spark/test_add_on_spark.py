@@ -90,6 +90,8 @@ def test_what_spark_cannot_add_is_wrong_usage(
         (path, "is not a cluster with"),
         (tmp_path / "other", "has 51 lines per block, not 50"),
     ):
-        with pytest.raises(UsageError, match=f"{given} {why}.*, so --engine spark cannot add it"):
+        with pytest.raises(
+            UsageError, match=f"{given} {why}.*, so only cdxmill add without --engine can add it"
+        ):
             add(Adding(crawl, [given], cdx=True), Failures(), engine=engine.run_tasks)
     assert hashes(crawl) == before

@@ -192,7 +192,7 @@ def _new_lines(
     excluded = read_excluded(change.place)
     why = why_not_added(change, inputs.paths, inputs.clusters, asked, engine)
     if why and engine is not None:
-        raise UsageError(f"{why}, so --engine spark cannot add it; add it without --engine")
+        raise UsageError(f"{why}, so only cdxmill add without --engine can add it")
     if not why:
         run = engine or run_tasks
         checked = check_shards(inputs.clusters, failures, asked.processes, asked.quiet, run)

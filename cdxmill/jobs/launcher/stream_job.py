@@ -75,6 +75,9 @@ class StreamJob(MRJob, Generic[_Asked]):  # type: ignore[misc]  # mrjob has no t
     description: ClassVar[str]
     """What the job does, for --help."""
 
+    runner: RunnerLike | None = None
+    """The runner that was made last."""
+
     def configure_args(self) -> None:
         """Add the options."""
         super().configure_args()
@@ -128,6 +131,11 @@ class StreamJob(MRJob, Generic[_Asked]):  # type: ignore[misc]  # mrjob has no t
         """What is held until the job ends: its output directory."""
         return ExitStack()
 
+    @cached_property
+    def complaints(self) -> Complaints:
+        """What mrjob says of the steps that have run."""
+        return Complaints()
+
     @property
     def is_on_hadoop(self) -> bool:
         """Whether the job runs on Hadoop or EMR."""
@@ -146,11 +154,19 @@ class StreamJob(MRJob, Generic[_Asked]):  # type: ignore[misc]  # mrjob has no t
         self.check()
         return self._hadoop_runner() if self.is_on_hadoop else self.local_runner(self.list_work())
 
-    def run_locally(self) -> int:
-        """Run the job under a local runner of mrjob. Returns the exit status. Raises UsageError."""
-        with self.make_runner() as runner:
-            runner.run()
+    def run_all(self) -> int:
+        """Run the job and do the launcher's work. Returns the exit status. Raises UsageError."""
+        with self.ran() as runner:
             return self.finish(runner)
+
+    @contextmanager
+    def ran(self) -> Iterator[RunnerLike]:
+        """A runner that has run the job. Its files exist until the block ends. Raises UsageError."""
+        self.runner = runner = self.make_runner()
+        with runner:
+            with _ending_its_application(runner, self.complaints):
+                runner.run()
+            yield runner
 
     def local_runner(self, work: WorkList, *options: str, **arguments: object) -> RunnerLike:
         """A local runner of mrjob for a work list; the tasks get the `options`, the runner the `arguments`, too."""
@@ -166,7 +182,7 @@ class StreamJob(MRJob, Generic[_Asked]):  # type: ignore[misc]  # mrjob has no t
     def _hadoop_runner(self) -> RunnerLike:
         """Make two runners: the first one reads the settings that the step of the second one depends on."""
         arguments = arguments_of(self)
-        first = self._make({**arguments, "input_paths": ["-"]})
+        first = self.first_runner()
         check_engine(first)
         use_storage(first)
         self._directory = tempfile.TemporaryDirectory(prefix="cdxmill-")  # removed with the job
@@ -184,6 +200,10 @@ class StreamJob(MRJob, Generic[_Asked]):  # type: ignore[misc]  # mrjob has no t
         if runner.alias == "hadoop":
             own_temporary_directory(runner, self.held)
         return runner
+
+    def first_runner(self) -> RunnerLike:
+        """A runner that only knows the settings."""
+        return self._make({**arguments_of(self), "input_paths": ["-"]})
 
     def _make(self, arguments: RunnerArguments) -> RunnerLike:
         runner: RunnerLike = runner_class_of(self)(**arguments)
@@ -205,21 +225,14 @@ class StreamJob(MRJob, Generic[_Asked]):  # type: ignore[misc]  # mrjob has no t
 
 def launch(job: StreamJob[Any]) -> int:
     """Run the job, print its output and its failures. Returns the exit status."""
-    runner: RunnerLike | None = None
-    complaints = Complaints()
+    complaints = job.complaints
     try:
         with job.held:
-            if not job.is_on_hadoop:
-                return job.run_locally()
-            runner = job.make_runner()
-            with runner:
-                with _ending_its_application(runner, complaints):
-                    runner.run()
-                return job.finish(runner)
+            return job.run_all()
     except CdxmillError as error:
         return _fail(error, error.status)
     except (StepFailedException, WrongPythonError, OSError, subprocess.CalledProcessError) as error:
-        return _fail(explain(error, runner, complaints) if job.is_on_hadoop else error, STOPPED)
+        return _fail(explain(error, job.runner, complaints) if job.is_on_hadoop else error, STOPPED)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
     except Exception as error:  # of mrjob and its libraries; none of them means that inputs failed

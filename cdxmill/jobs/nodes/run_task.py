@@ -25,7 +25,7 @@ def run_task(arguments: list[str]) -> None:
     given = _parser().parse_args(arguments)
     directory = Path(given.scratch or ".")
     run = TaskRun(sys.stdin.buffer, sys.stdout.buffer, sys.stderr.buffer, directory)
-    if given.task in ("index", "recompress", "count", "sum"):
+    if given.task in ("index", "recompress", "count", "sum", "call"):
         _run_with_libraries(given, run)
     elif given.task == "sample":
         sample.sample_files(given.size, read_inputs, run)
@@ -51,6 +51,11 @@ def _run_with_libraries(given: argparse.Namespace, run: TaskRun) -> None:
         from cdxmill.jobs.nodes.archives import index_archives
 
         index_archives(run)
+        return
+    if given.task == "call":
+        from cdxmill.jobs.nodes.sent_call import do_calls
+
+        do_calls(run)
         return
     if given.task == "recompress":
         from cdxmill.jobs.nodes.recompress import read_work, recompress_archives
@@ -79,7 +84,8 @@ def _parser() -> argparse.ArgumentParser:
         count.add_argument(name)
     count.add_argument("--timeout", type=int, default=60)
     count.add_argument("--memory", type=int, default=2048)
-    tasks.add_parser("sum")
+    for name in ("sum", "call"):
+        tasks.add_parser(name)
     tasks.add_parser("sample").add_argument("--size", type=int, required=True)
     points = tasks.add_parser("points")
     points.add_argument("--size", type=int, required=True)
