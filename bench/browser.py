@@ -71,6 +71,11 @@ def screenshot(
     _run(chromium, directory, window, "--hide-scrollbars", *more, f"--screenshot={picture}", url)
 
 
+def print_pdf(chromium: str, url: str, pdf: Path, directory: Path) -> None:
+    """Write the page at `url` as it is printed."""
+    _run(chromium, directory, "--no-pdf-header-footer", f"--print-to-pdf={pdf}", url)
+
+
 def _run(chromium: str, directory: Path, *arguments: str) -> str:
     command = [chromium, *OPTIONS, f"--user-data-dir={directory}/profile", *arguments]
     done = subprocess.run(

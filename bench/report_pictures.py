@@ -9,6 +9,7 @@ write equal lines; pictures depend on the fonts of the machine.
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from bench.browser import DARK, find_chromium, screenshot
+from bench.browser import DARK, find_chromium, find_program, print_pdf, screenshot
 from bench.cdx_corpus import make_lines
 from bench.words import ascii_words
 from cdxmill.cli.main import main
@@ -108,6 +109,9 @@ VIEWS = {"national": (1100, 1300), "institution": (420, 1500), "common-crawl": (
 MORE = {"common-crawl": [DARK]}
 """That one is in the dark theme."""
 
+PRINTED = "national"
+"""That one is also shown as its first page on paper."""
+
 
 def take_pictures(directory: Path, work: Path) -> None:
     """Write report-NAME.png of each collection."""
@@ -122,6 +126,16 @@ def take_pictures(directory: Path, work: Path) -> None:
         screenshot(
             chromium, page.as_uri(), directory / f"report-{name}.png", work, VIEWS[name], *MORE.get(name, ())
         )
+        if name == PRINTED:
+            print_pdf(chromium, page.as_uri(), work / "r.pdf", work)
+            first_page(work / "r.pdf", directory / "report-print.png")
+
+
+def first_page(pdf: Path, picture: Path) -> None:
+    """The first page of a PDF as a picture."""
+    to_ppm = find_program(("pdftoppm",), "poppler-utils")
+    command = [to_ppm, "-png", "-singlefile", "-r", "80", str(pdf), str(picture.with_suffix(""))]
+    subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":

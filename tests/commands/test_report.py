@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 import cdxmill
-from bench.browser import dump_dom, find_chromium
+from bench.browser import dump_dom, find_chromium, find_program, print_pdf
 from cdxmill.cli.main import main
 
 NASTY = "</script><img src=x onerror=alert(1)>\"'&"
@@ -229,3 +230,18 @@ def test_the_page_in_a_browser(tmp_path: Path) -> None:
     assert "<img" not in dom
     assert 'aria-sort="descending"' in dom
     assert dom.count("<svg") == 2
+
+
+def test_the_printed_page_has_all_sections_and_40_rows_of_a_table(tmp_path: Path) -> None:
+    hosts = [line(f"com,h{n:03d})/", length=str(n)) for n in range(100)]
+    page, pdf = tmp_path / "r.html", tmp_path / "r.pdf"
+    assert main(["report", "-q", str(clustered(tmp_path, *hosts)), "--html", str(page)]) == 0
+    print_pdf(find_chromium(), page.as_uri(), pdf, tmp_path)
+    to_text = find_program(("pdftotext",), "poppler-utils")
+    paper = subprocess.run([to_text, "-layout", pdf, "-"], capture_output=True, text=True, check=True).stdout
+    titles = re.findall(r"<h2>(.*?)</h2>", page.read_text())
+    assert len(titles) > 10
+    assert [title for title in titles if title not in paper] == []
+    rows = re.findall(r"^ *h\d\d\d\.com +1 +1 +", paper, re.M)
+    assert len(rows) == 2 * 40  # of hosts and of domains
+    assert "On paper: the first 40 rows." in paper

@@ -99,9 +99,8 @@ class _Reader:
     def read_shard(self, shard: ShardFiles) -> None:
         lengths = dict(block_ranges(shard))
         with shard.place.open_ranges() as read_at:
-            faults = [
-                fault for found in read_texts(counted(read_at), lengths) if (fault := self._take_block(found))
-            ]
+            texts = read_texts(counted(read_at), lengths, check_sections=False)
+            faults = [fault for found in texts if (fault := self._take_block(found))]
         for fault in faults[:_SHOWN]:
             self.findings.append(Failure(str(shard.place), fault.offset, fault.reason))
         if len(faults) > _SHOWN:

@@ -6,7 +6,6 @@ import heapq
 from array import array
 from collections.abc import Sequence
 from itertools import pairwise
-from statistics import median
 from typing import Any
 
 from cdxmill.commands.reporting.parts import LARGEST, PartSums, public_suffixes
@@ -147,9 +146,15 @@ def _blocks(parts: Sequence[PartSums]) -> dict[str, Any] | None:
         "number": len(sizes),
         "bytes": sum(sizes),
         "least_bytes": min(sizes),
-        "median_bytes": int(median(sizes)),
+        "median_bytes": _median(sizes),
         "most_bytes": max(sizes),
         "least_lines": min(lines),
-        "median_lines": int(median(lines)),
+        "median_lines": _median(lines),
         "most_lines": max(lines),
     }
+
+
+def _median(numbers: Sequence[int]) -> int:
+    """Half of all numbers are at least as large. The module statistics takes as long to import as 10,000 lines to read."""
+    ordered = sorted(numbers)
+    return (ordered[len(ordered) // 2] + ordered[(len(ordered) - 1) // 2]) // 2

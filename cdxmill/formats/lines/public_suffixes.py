@@ -7,7 +7,7 @@ https://github.com/publicsuffix/list/wiki/Format
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import NamedTuple
 
 _BEGIN, _END = "// ===BEGIN ICANN DOMAINS===", "// ===END ICANN DOMAINS==="
@@ -29,6 +29,8 @@ class PublicSuffixes:
     def __init__(self, lines: Iterable[str]) -> None:
         self._rules: dict[bytes, int] = {}
         """Rules, and all that they begin with: the search ends at anything else."""
+        self._known: dict[bytes, Depths] = {}
+        """The depths of hosts by what they share with a rule, which is all that decides."""
         self._encoded: list[tuple[str, int]] = []
         """Rules that are not ASCII. Encoding them takes as long as reading all others, and few hosts need them."""
         is_registry = False
@@ -63,23 +65,29 @@ class PublicSuffixes:
         if self._encoded and b"xn--" in host:
             for name, bits in self._encoded:
                 self._insert(name.encode("idna"), bits)
-            self._encoded = []
-        found = self._walk(host)
-        private, registry = (_depth(found, shift) for shift in (1, _REGISTRY))
-        most = host.count(b",") + 1
-        return Depths(min(registry, most), min(private, most))
-
-    def _walk(self, host: bytes) -> list[int]:
-        """The bits of what the list has for the last label of a host, the last two, and so on."""
-        rules, found, end = self._rules, list[int](), -1
-        while end < len(host):
-            end = host.find(b",", end + 1)
-            end = len(host) if end < 0 else end
-            bits = rules.get(host[:end])
-            if bits is None:
-                break
-            found.append(bits)
+            self._encoded, self._known = [], {}
+        end = self._shared(host)
+        if end == len(host):
+            return self._depths_of(host)
+        found = self._known.get(host[:end])
+        if found is None:
+            found = self._known[host[:end]] = self._depths_of(host)
         return found
+
+    def _shared(self, host: bytes) -> int:
+        """How many bytes of a host are those of a rule, or of a start of one. Whole labels only."""
+        rules, end, stop = self._rules, 0, host.find(b",")
+        while stop >= 0 and host[:stop] in rules:
+            end, stop = stop, host.find(b",", stop + 1)
+        return len(host) if stop < 0 and host in rules else end
+
+    def _depths_of(self, host: bytes) -> Depths:
+        """As `depths`, by all rules that the host has labels of."""
+        labels = host.split(b",")
+        starts = accumulate(labels, lambda before, label: b"%b,%b" % (before, label))
+        found = [self._rules[start] for start in takewhile(self._rules.__contains__, starts)]
+        private, registry = (_depth(found, shift) for shift in (1, _REGISTRY))
+        return Depths(min(registry, len(labels)), min(private, len(labels)))
 
     def registered(self, host: bytes) -> bytes | None:
         """The registered domain of a host, both reversed as in keys; None if the host is a public suffix.
@@ -90,6 +98,8 @@ class PublicSuffixes:
         """
         depth = self.depths(host).private or 1
         labels = host.split(b",", depth + 1)
+        if len(labels) == depth + 1:
+            return host
         return b",".join(labels[: depth + 1]) if len(labels) > depth else None
 
 

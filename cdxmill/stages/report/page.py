@@ -13,6 +13,8 @@ from cdxmill.stages.report.terminal import TITLES, size_text, total_rows
 
 _ROWS = 200
 """Rows of a table. With names of 120 characters, each of which is escaped, all tables have 1.6 MB."""
+_PRINTED = 40
+"""Rows of a table on paper, as the style has it."""
 _LISTED = 50
 _SITES, _BARS = 18, 7
 """Bars of a plot."""
@@ -118,7 +120,10 @@ def _group_table(name: str, title: str, table: dict[str, Any]) -> str:
     )
     if table["captures_error"]:
         note += f"; estimates, wrong by at most {table['captures_error']:,} captures"
-    return _section(title, f'{_table(head, cells)}<p class="note">{note}</p>', "long")
+    short = (
+        f'<p class="note printed">On paper: the first {_PRINTED} rows.</p>' if len(rows) > _PRINTED else ""
+    )
+    return _section(title, f'{_table(head, cells)}<p class="note">{note}</p>{short}', "long")
 
 
 def _largest(report: dict[str, Any]) -> str:

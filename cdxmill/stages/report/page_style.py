@@ -3,7 +3,7 @@
 STYLE = """
 :root{color-scheme:light dark;--back:#f7f7f5;--card:#fff;--text:#1d2329;--soft:#5d6874;--line:#dfe3e6;--main:#2f6db3;
 --c0:#2f6db3;--c1:#e08a2e;--c2:#3f9b6c;--c3:#b8508f;--c4:#7a6cc8;--c5:#c4a21f;--c6:#8c98a3}
-@media(prefers-color-scheme:dark){:root{--back:#14181c;--card:#1d2329;--text:#e6eaed;--soft:#9aa6b1;--line:#343d45;--main:#6aa6e8;
+@media screen and (prefers-color-scheme:dark){:root{--back:#14181c;--card:#1d2329;--text:#e6eaed;--soft:#9aa6b1;--line:#343d45;--main:#6aa6e8;
 --c0:#6aa6e8;--c1:#f0a452;--c2:#62c492;--c3:#dd80b6;--c4:#a499ec;--c5:#e0c24b;--c6:#77838e}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--back);color:var(--text);font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}
@@ -36,8 +36,14 @@ th[aria-sort=ascending] button::after{content:" \\2191"}th[aria-sort=descending]
 ul.list{margin:0;padding-left:18px;font-size:13px;overflow-wrap:anywhere}
 @media(max-width:760px){main{padding:16px 12px 40px}.grid{grid-template-columns:minmax(0,1fr)}.totals{grid-template-columns:1fr 1fr}
 .bar{grid-template-columns:minmax(0,9em) 1fr 4.5em}h1{font-size:21px}.totals b{font-size:18px}.totals b.long{font-size:14px}}
-@media print{body{background:#fff;font-size:11px}.grid,.pair{display:block}section{margin-bottom:12px;break-inside:avoid}
-.scroll{max-height:none;overflow:visible}.long{break-inside:auto}th{position:static}rect,i{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
+.printed{display:none}
+@media print{:root{color-scheme:light}body{background:#fff;font-size:11px}main{max-width:none;padding:0}.grid,.pair{display:block}
+.totals{grid-template-columns:repeat(4,1fr);gap:6px;margin:10px 0}.totals div,section{padding:8px 10px}.totals b{font-size:15px}
+.totals b.long,.totals span,.note,table,.bar,.key,.axis,ul.list{font-size:10px}h2{font-size:13px;margin:0 0 6px}svg{height:130px}
+section{margin-bottom:8px;break-inside:avoid}.long{break-inside:auto;-webkit-box-decoration-break:clone;box-decoration-break:clone}
+h2,thead{break-after:avoid}tr{break-inside:avoid}.bar{padding:0;grid-template-columns:minmax(0,22em) 1fr 6.5em}.bar i{height:9px}th,td{padding:2px 6px}th{position:static}th button{display:contents}
+.scroll{max-height:none;overflow:visible}.long tbody tr:nth-child(n+41){display:none}.printed{display:block}
+rect,i{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """
 SCRIPT = """
 for (const head of document.querySelectorAll("th")) head.querySelector("button").addEventListener("click", () => {

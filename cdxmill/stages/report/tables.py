@@ -83,6 +83,9 @@ class Table:
                 self._to_sketches()
             assert self._sketches is not None
             self._sketches.absorb(other.sketches)
+        if not self._rows and self._sketches is None:
+            self._rows = dict(other.rows)  # as for a collection of one part: ten times as fast
+            return
         for name, row in other.rows.items():
             self.add(name, *row)
 

@@ -113,17 +113,20 @@ class ShardBlock(NamedTuple):
     sections: Sequence[int]
 
 
-def read_texts(read_at: ReadAt, lengths: Mapping[int, int]) -> Iterator[ShardBlock | Fault]:
-    """The texts of the blocks of a shard, and faults, as `read_blocks` finds them."""
+def read_texts(
+    read_at: ReadAt, lengths: Mapping[int, int], check_sections: bool = True
+) -> Iterator[ShardBlock | Fault]:
+    """The texts of the blocks of a shard, and faults, as `read_blocks` finds them.
+
+    Without `check_sections`, a valid gzip member is read as one section, which takes two thirds of the time.
+    """
     window = Window(read_at)
     starts = sorted(lengths)
     pos = number = 0
     while window.get(pos, 1):
         number += 1
         try:
-            content, end, sections = read_sectioned(window, pos) or _block_at(
-                window, pos, lengths.get(pos, 0)
-            )
+            content, end, sections = _block_at(window, pos, lengths.get(pos, 0), check_sections)
         except MemberError as error:
             yield Fault(pos, f"block {number}: {error}")
             following = bisect_right(starts, pos)
@@ -140,12 +143,21 @@ def read_texts(read_at: ReadAt, lengths: Mapping[int, int]) -> Iterator[ShardBlo
         pos = end
 
 
-def _block_at(window: Window, pos: int, length: int) -> SectionedBlock:
-    """The block at `pos`, which has one section. Raises MemberError."""
+def _block_at(window: Window, pos: int, length: int, check_sections: bool) -> SectionedBlock:
+    """The block at `pos`. Raises MemberError."""
+    if not check_sections and (quick := _quick_block(window, pos, length)):
+        return quick
+    return read_sectioned(window, pos) or _quick_block(window, pos, length) or _slow_block(window, pos)
+
+
+def _quick_block(window: Window, pos: int, length: int) -> SectionedBlock | None:
+    """The block at `pos` as one section; None if it cannot be read the quick way."""
     buffer, index = window.at(pos, max(_QUICK_MEMBER, min(length, _QUICK_AHEAD)))
     found = inflate_next(buffer, index, _QUICK_CONTENT)
-    if found is not None:
-        return SectionedBlock(bytes(found[0]), pos + found[1] - index, [0])
+    return None if found is None else SectionedBlock(bytes(found[0]), pos + found[1] - index, [0])
+
+
+def _slow_block(window: Window, pos: int) -> SectionedBlock:
     member = inflate(window, pos)
     pieces, size = [], 0
     for piece in member:
