@@ -9,7 +9,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -21,12 +21,10 @@ from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WorkDirectory
 from cdxmill.tasks import sampling
 
+from ..conftest import RunCdxmill
 from ..material.cdx_files import many_lines, sort_unique, write_plain
 from ..material.clusters import check_cluster, published
 from ..material.processes import COMMAND, Started, stopped_at
-
-if TYPE_CHECKING:
-    from tests.conftest import RunCdxmill
 
 SHARDS = 12
 SLOWLY = ["-s", str(SHARDS), "-p", "2", "--compressor", "libdeflate", "--level", "11"]
