@@ -25,7 +25,7 @@ _LIBRARIES = ("hypothesis", "boto3", "warcio", "zstandard", "urllib3", "moto.ser
 _LEAST_SECONDS, _FACTOR = 20, 5
 """A mutant may take this much CPU time, and this many times what the tests take without a fault."""
 _PATIENCE = 600.0
-"""Seconds, for a mutant that waits for ever."""
+"""Seconds, for a mutant that waits for ever, besides those that the tests take without a fault."""
 
 
 class Lab:
@@ -43,31 +43,34 @@ class Lab:
             with suppress(ImportError):
                 import_module(name)
         self._seconds: dict[tuple[str, ...], float] = {}
+        self._patience: dict[tuple[str, ...], float] = {}
 
     def is_noticed(self, mutant: Mutant, tests: tuple[str, ...]) -> bool:
         """Whether a test fails. Raises ValueError if one fails without the fault."""
         if tests not in self._seconds:
-            before = _cpu_seconds()
-            if self._status(tests, 3600):
+            before, start = _cpu_seconds(), time.monotonic()
+            if self._status(tests, 3600, 3600):
                 output = (self._directory / "output").read_text(errors="replace")
                 raise ValueError(f"{' '.join(tests)}: fails without a fault:\n{output[-2000:]}")
             self._seconds[tests] = _cpu_seconds() - before
+            self._patience[tests] = _PATIENCE + time.monotonic() - start
         path = self._directory / mutant.path
         source, times = path.read_bytes(), path.stat()
         path.write_bytes(mutant.apply(source))
         os.utime(path, (times.st_atime, times.st_mtime + 1000))  # what is compiled of the file is out of date
         try:
-            return self._status(tests, _LEAST_SECONDS + round(_FACTOR * self._seconds[tests])) != 0
+            most = _LEAST_SECONDS + round(_FACTOR * self._seconds[tests])
+            return self._status(tests, most, self._patience[tests]) != 0
         finally:
             path.write_bytes(source)
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
-    def _status(self, tests: tuple[str, ...], seconds: int) -> int:
+    def _status(self, tests: tuple[str, ...], seconds: int, patience: float) -> int:
         sys.stdout.flush()
         child = os.fork()
         if not child:
             self._become_tests(tests, seconds)
-        end = time.monotonic() + _PATIENCE
+        end = time.monotonic() + patience
         try:
             while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < end:
                 time.sleep(0.05)
