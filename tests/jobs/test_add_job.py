@@ -62,14 +62,16 @@ def test_only_clusters_can_be_added(home: Path, run_job: RunJob) -> None:
     assert b"--zipnum-dir is missing" in done.stderr
 
 
-def test_a_corrupt_shard_stops_it_and_changes_nothing(home: Path, run_job: RunJob) -> None:
-    shutil.copytree(home / "old", home / "kept")
+def test_a_corrupt_block_costs_its_own_lines(home: Path, run_job: RunJob, run_cdxmill: RunCdxmill) -> None:
+    for name in ("kept", "by-cdxmill"):
+        shutil.copytree(home / "old", home / name)
     shutil.copytree(home / "new", home / "corrupt")
     shard = home / "corrupt/cdx-00003.gz"
     shard.write_bytes(shard.read_bytes()[:-9] + b"x" * 9)
-    before = shared(home / "kept")
     done = run_job("addclusterjob", "inline", "--zipnum-dir", "kept", "corrupt", cwd=home)
-    assert done.returncode == 2
-    assert b"cdx-00003.gz is damaged" in done.stderr
-    assert shared(home / "kept") == before
+    assert done.returncode == 1
+    assert b"cdx-00003.gz@" in done.stderr
+    assert b"; the lines of this block are missing; " in done.stderr
+    assert run_cdxmill("add", "-q", "by-cdxmill", "--cdx", "corrupt", cwd=home).returncode == 1
+    assert shared(home / "kept") == shared(home / "by-cdxmill")
     assert not [path for path in (home / "kept").iterdir() if path.name.startswith(".run-")]
