@@ -137,7 +137,7 @@ class ClusterReader:
 
     @property
     def version(self) -> tuple[Entry, Entry | None] | None:
-        """Differs for each state of a cluster: that of its index, and of the manifest, which lists overlays. None over HTTP."""
+        """The state of the index, and of the manifest, which lists overlays. None over HTTP."""
         return None if self.state is None else (self.state, self._listed)
 
     def _manifest_state(self) -> Entry | None:

@@ -45,7 +45,7 @@ class CdxServing(Options):
     )
     cache: int = option(
         "--cache N",
-        "Memory of each worker, in MiB, for sections of blocks that are asked for again. 0: none.",
+        "Memory of each worker, in MiB, for answers, and sections of blocks, that are asked for again. 0: none.",
         default=64,
         min=0,
         max=1 << 20,

@@ -47,22 +47,32 @@ class KeptCluster:
         If others have changed the cluster, it is opened again. The files of the old one are closed after its last answer.
         """
         with self._lock:
-            held = self._held
-            if held is not None and held.reader.has_changed():
-                old, held = held, _Held(self.path, self._rule, self._texts)
-                self._held = held
-                old.is_old = True
-                old.close_unused()
-            if held is not None:
-                held.answers += 1
-        if held is None:
-            raise self._closed()
+            held = self._current()
+            held.answers += 1
         try:
             yield OpenCluster.of(held.reader)
         finally:
             with self._lock:
                 held.answers -= 1
                 held.close_unused()
+
+    def version(self) -> object | None:
+        """Differs for each state of the cluster. None if that is not known."""
+        with self._lock:
+            reader = self._current().reader
+        return reader.version if isinstance(reader, ClusterReader) else None
+
+    def _current(self) -> _Held:
+        """The open cluster, opened again if others have changed it. Requires: the lock is held."""
+        held = self._held
+        if held is None:
+            raise self._closed()
+        if held.reader.has_changed():
+            old, held = held, _Held(self.path, self._rule, self._texts)
+            self._held = held
+            old.is_old = True
+            old.close_unused()
+        return held
 
 
 class _Held:

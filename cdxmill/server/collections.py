@@ -141,11 +141,14 @@ class Collection:
     @contextmanager
     def opened(self) -> Iterator[list[OpenCluster]]:
         """The open clusters, for one answer."""
+        with ExitStack() as answer:
+            yield [answer.enter_context(one.opened()) for one in self._all_kept()]
+
+    def _all_kept(self) -> list[KeptCluster]:
         with self._lock:
             for source in self.sources[len(self._kept) :]:
                 self._kept.append(KeptCluster(source.cluster, texts=self._texts))
-        with ExitStack() as answer:
-            yield [answer.enter_context(one.opened()) for one in self._kept]
+        return self._kept
 
     @property
     def has_report(self) -> bool:
@@ -165,13 +168,16 @@ class Collection:
 
     def state(self) -> bytes | None:
         """What is another one if an answer may be another one; None if that is not known."""
-        with self.opened() as clusters:
-            return self.state_of(clusters)
+        return self._state([one.version() for one in self._all_kept()]) if self._has_state else None
 
     def state_of(self, clusters: Iterable[OpenCluster]) -> bytes | None:
         """As `state`, of the open clusters."""
-        if not self.is_local or not (self.access is None or self.access.is_fixed):
-            return None
         readers = [one.reader for one in clusters]
-        states = [one.version if isinstance(one, ClusterReader) else None for one in readers]
-        return None if None in states else b"%r" % (states,)
+        return self._state([one.version if isinstance(one, ClusterReader) else None for one in readers])
+
+    @property
+    def _has_state(self) -> bool:
+        return self.is_local and (self.access is None or self.access.is_fixed)
+
+    def _state(self, versions: Sequence[object | None]) -> bytes | None:
+        return b"%r" % (versions,) if self._has_state and None not in versions else None

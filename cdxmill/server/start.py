@@ -40,8 +40,8 @@ _SETTINGS = "CDXMILL_CDX_SERVER"
 _NAME = regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _TAKEN = frozenset(("cdx", "wayback", "health", "metrics", "collinfo.json", "page.css", "page.js"))
 _ALLOCATION = {"MALLOC_MMAP_THRESHOLD_": str(1 << 17)}
-"""What glibc is told in the environment of the workers, unless the user has. By itself it raises this threshold when a text of
-a section is freed. Then texts are cut from the heap, which gets holes: a fifth more memory after some 100,000 requests."""
+"""Settings of glibc in the environment of the workers, unless the user has set them. Without it, glibc raises this threshold when the
+text of a section is freed. Then texts are cut from the heap, which gets holes: a fifth more memory after some 100,000 requests."""
 _GRACE = 30
 _KEEP_ALIVE = 15
 
