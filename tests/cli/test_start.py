@@ -12,7 +12,27 @@ import pytest
 from cdxmill.cli.main import main
 
 HEAVY = frozenset(
-    ["asyncio", "boto3", "concurrent.futures", "ctypes", "email", "http.client", "logging", "multiprocessing", "pyarrow", "rich", "selectolax", "shutil", "socket", "ssl", "subprocess", "tempfile", "traceback", "urllib3", "zstandard"]
+    [
+        "asyncio",
+        "boto3",
+        "concurrent.futures",
+        "ctypes",
+        "email",
+        "http.client",
+        "logging",
+        "multiprocessing",
+        "pyarrow",
+        "rich",
+        "selectolax",
+        "shutil",
+        "socket",
+        "ssl",
+        "subprocess",
+        "tempfile",
+        "traceback",
+        "urllib3",
+        "zstandard",
+    ]
 )
 """Libraries that a run on plain files can do without."""
 WATCHED = {
