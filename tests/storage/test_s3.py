@@ -129,7 +129,7 @@ class Outage:
         monkeypatch.setattr(
             patience, "time", SimpleNamespace(sleep=self._sleep, monotonic=lambda: self.passed)
         )
-        monkeypatch.setattr("cdxmill.storage.patience.random.uniform", lambda low, high: high)
+        monkeypatch.setattr("random.uniform", lambda low, high: high)
 
     def _sleep(self, wait: float) -> None:
         self.passed += wait

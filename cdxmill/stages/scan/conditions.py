@@ -265,7 +265,7 @@ def _check_literals(lines: list[bytes], condition: Condition) -> None:
     """Raises ValueError for lines that cannot be searched at once. The library would take a NUL for the end of a line."""
     if len(lines) > _MOST:
         raise ValueError(
-            f"{condition.text!r}: the file has {len(lines)} lines; at most {_MOST} can be searched"
+            f"{condition.text!r}: the file has {len(lines)} lines; at most {_MOST} can be searched; split it"
         )
     for line in lines:
         if b"\0" in line or len(line) > _LONGEST:
