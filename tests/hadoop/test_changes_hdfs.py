@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from .conftest import Hadoop
+from .job_runs import Jobs, files_below
 from .test_storage_hdfs import Run, cdxmill
 
 __all__ = ["cdxmill"]
@@ -24,3 +26,24 @@ def test_a_cluster_in_hdfs_is_changed_like_one_on_a_disk(
         assert b" removed; " in cdxmill("remove", "--keep-old", "0", cluster, "iana.org/domains/*").stderr
     assert cdxmill("lookup", THERE, "*").stdout == cdxmill("lookup", here, "*").stdout
     assert b"every byte was checked" in cdxmill("verify", THERE).stderr
+
+
+def test_a_job_and_the_local_engine_add_the_same_to_a_cluster_in_hdfs(
+    hadoop: Hadoop, jobs: Jobs, cdxmill: Run, pywb_warcs: Path, tmp_path: Path
+) -> None:
+    for name in ("iana.warc.gz", "example.warc.gz"):
+        cdxmill("build", "-q", "-s", "2", "-o", tmp_path / "built" / name, pywb_warcs / name)
+        cdxmill("publish", "-q", "--location", "/x", tmp_path / "built" / name, f"hdfs:///adding/{name}")
+        cdxmill("publish", "-q", "--location", "/x", tmp_path / "built" / name, tmp_path / f"here/{name}")
+    options = ["-q", "--python-bin", sys.executable, "--zipnum-dir", "/adding/iana.warc.gz"]
+    done = jobs.run("addclusterjob", *options, "/adding/example.warc.gz")
+    assert done.status == 0, done.stderr
+    cdxmill("add", tmp_path / "here/iana.warc.gz", "--cdx", tmp_path / "here/example.warc.gz")
+    own = ("cdx-", "part-", "cluster.idx", "cluster.json")
+    found = jobs.get("hdfs:///adding/iana.warc.gz", tmp_path)
+    wanted = files_below(tmp_path / "here/iana.warc.gz")
+    assert {name: data for name, data in found.items() if name.startswith(own)} == {
+        name: data for name, data in wanted.items() if name.startswith(own)
+    }
+    assert any(name.endswith("-1.gz") for name in found)
+    assert not [name for name in found if name.startswith((".run-", ".change"))]

@@ -132,6 +132,11 @@ class StreamJob(MRJob, Generic[_Asked]):  # type: ignore[misc]  # mrjob has no t
         return ExitStack()
 
     @cached_property
+    def _held_by_run(self) -> ExitStack:
+        """What is held while a runner runs."""
+        return ExitStack()
+
+    @cached_property
     def complaints(self) -> Complaints:
         """What mrjob says of the steps that have run."""
         return Complaints()
@@ -162,11 +167,12 @@ class StreamJob(MRJob, Generic[_Asked]):  # type: ignore[misc]  # mrjob has no t
     @contextmanager
     def ran(self) -> Iterator[RunnerLike]:
         """A runner that has run the job. Its files exist until the block ends. Raises UsageError."""
-        self.runner = runner = self.make_runner()
-        with runner:
-            with _ending_its_application(runner, self.complaints):
-                runner.run()
-            yield runner
+        with self._held_by_run:  # each runner has a temporary directory, which it deletes
+            self.runner = runner = self.make_runner()
+            with runner:
+                with _ending_its_application(runner, self.complaints):
+                    runner.run()
+                yield runner
 
     def local_runner(self, work: WorkList, *options: str, **arguments: object) -> RunnerLike:
         """A local runner of mrjob for a work list; the tasks get the `options`, the runner the `arguments`, too."""
@@ -198,7 +204,7 @@ class StreamJob(MRJob, Generic[_Asked]):  # type: ignore[misc]  # mrjob has no t
         add_files(runner, step, directory)
         tag_application(runner)
         if runner.alias == "hadoop":
-            own_temporary_directory(runner, self.held)
+            own_temporary_directory(runner, self._held_by_run)
         return runner
 
     def first_runner(self) -> RunnerLike:
