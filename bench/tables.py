@@ -28,16 +28,18 @@ def _as_pywb(line: bytes) -> bytes:
 
 
 def cluster(kind: str, quick: bool) -> Path:
-    """A cluster of 250,000 lines. It is made once."""
-    source = ensure("cdxj-1", quick)[0]
-    place = source.with_name(f"{kind}.cluster")
+    """A cluster of 500,000 lines. It is made once."""
+    sources = ensure("cdxj-1", quick)[:2]
+    place = sources[0].with_name(f"{kind}-{len(sources)}.cluster")
     if not (place / "cluster.json").exists():
-        lines = source.with_name(f"{kind}.cdxj")
-        with gzip.open(source) as read, lines.open("wb") as write:
-            write.writelines(map(_as_pywb, read) if kind == "pywb" else read)
+        names = [source.with_name(f"{kind}-{number}.cdxj") for number, source in enumerate(sources)]
+        for source, name in zip(sources, names, strict=True):
+            with gzip.open(source) as read, name.open("wb") as write:
+                write.writelines(map(_as_pywb, read) if kind == "pywb" else read)
         shutil.rmtree(place, ignore_errors=True)
-        subprocess.run([program("cdxmill"), "zipnum", "-q", "-s", "1", "-o", place, lines], check=True)
-        lines.unlink()
+        subprocess.run([program("cdxmill"), "zipnum", "-q", "-s", "1", "-o", place, *names], check=True)
+        for name in names:
+            name.unlink()
     return place
 
 

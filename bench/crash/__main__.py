@@ -121,7 +121,7 @@ def findings(bench: CrashBench, scenario: Scenario, point: Point, wanted: Wanted
                 f" {again.stderr.strip()[-200:]}"
             )
     # these write one or two files beside others, without a lock
-    has_lock = scenario.command[0] not in ("sample", "split-points", "count")
+    has_lock = scenario.command[0] not in ("sample", "split-points", "count", "report")
     endings = (".tmp", ".lock", ".work")
     names = [name for name in bench.temporary() if name.endswith(endings) or ".scratch-" in name]
     if has_lock and names:

@@ -84,6 +84,21 @@ class CrashBench:
         more = ["--cdx", str(cdx), "--mode", "overlay"]
         self.plain("add", "-q", "-p", "1", "--keep-old", "0", str(self.base / "overlay"), *more)
         self.plain("recompress", "-q", "-p", "1", "--offsets", "-o", str(self.base / "moved"), *sources)
+        self._make_damaged(archives)
+
+    def _make_damaged(self, archives: Path) -> None:
+        """`hurt`: a cluster of an archive of which one record is damaged later. `torn`: one of whose blocks is corrupt."""
+        (self.base / "hurt").mkdir()
+        archive = self.base / "hurt/iana.warc.gz"
+        shutil.copy(archives / "iana.warc.gz", archive)
+        self.plain("build", "-q", "-p", "1", "-s", "1", "-o", str(self.base / "hurt/c"), str(archive))
+        shutil.copytree(self.base / "cluster", self.base / "torn")
+        (self.base / "torn/cluster.loc").unlink()  # it has the shards of the cluster that is whole
+        for file in (archive, next((self.base / "torn").glob("cdx-*.gz"))):
+            data = bytearray(file.read_bytes())
+            middle = len(data) // 2
+            data[middle : middle + 16] = bytes(16)
+            file.write_bytes(data)
 
     def plain(self, *arguments: str) -> None:
         """Run a command without a fault."""

@@ -162,13 +162,20 @@ def _of_one_file(bench: CrashBench) -> list[Scenario]:
     table = ["cat", str(base / "in/example.warc.gz"), "--table", str(out / "table.tsv")]
     lines = ["export", "-q", "--to", "cdxj", "-o", str(out / "all.cdxj"), str(base / "cluster")]
     wacz = ["export", "-q", *_ONE, "--to", "wacz", "-o", str(out / "all.wacz"), str(base / "real"), "*.com"]
+    hurt = ["export", "-q", *_ONE, "--to", "wacz", "-o", str(out / "all.wacz"), str(base / "hurt/c")]
+    torn = ["export", "-q", "--to", "parquet", "-o", str(out / "table"), str(base / "torn")]
     report = ["report", "-q", *_ONE, "--json", str(out / "report.json"), str(base / "cluster")]
+    broken = [*report[:-1], str(base / "torn")]
     page = ["serve", "--config-only", str(out / "pywb"), "--archives", str(base / "in"), str(base / "real")]
     return [
         Scenario("prefix-index", tree, reruns=[tree + _REPLACE]),
         Scenario("train-dictionary", train, reruns=[train + _REPLACE]),
         Scenario("export", lines, reruns=[lines + _REPLACE]),
         Scenario("export-wacz", wacz, reruns=[wacz + _REPLACE]),
+        Scenario("export-wacz-damaged", hurt, reruns=[hurt + _REPLACE]),
+        Scenario("export-parquet-damaged", torn + _ONE, reruns=[torn + _ONE + _REPLACE]),
+        Scenario("export-parquet-damaged-2", torn + _TWO, reruns=[torn + _TWO + _REPLACE]),
+        Scenario("report-damaged", broken, reruns=[broken + _REPLACE], has_stdout=True),
         Scenario("report", report, reruns=[report + _REPLACE], has_stdout=True),
         Scenario("cat", table, has_stdout=True),
         Scenario("serve", page),

@@ -154,6 +154,13 @@ def test_the_tables_fit_the_terminal(
     assert "\x1b" not in out
 
 
+def test_without_any_input_there_is_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "r.html"
+    assert main(["report", str(tmp_path / "none"), "--html", str(page)]) == 1
+    assert "no input can be read, so there is no report" in capsys.readouterr().err
+    assert not page.exists()
+
+
 def test_outputs_are_not_replaced_unasked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cluster = clustered(tmp_path, line("com,a)/"))
     for option in ("--html", "--json"):

@@ -77,3 +77,19 @@ def test_a_cluster_stays_as_it_was_if_the_disk_is_full(name: str, bench: CrashBe
 def test_every_command_that_writes_is_here(bench: CrashBench) -> None:
     names = {one.command[0] for one in all_scenarios(bench)}
     assert COMMANDS.keys() - names - READ_ONLY == set()
+
+
+def test_a_disk_that_fails_leaves_no_report(bench: CrashBench) -> None:
+    """It would lack a shard that may be whole. A corrupt block is reported, and the rest is in the report."""
+    (scenario,) = (one for one in all_scenarios(bench) if one.name == "report-damaged")
+    bench.reset(scenario.prepare)
+    reads = bench.run(scenario.command, FAULT_KINDS="read", FAULT_N="0").operations
+    ended = []
+    for number in range(reads // 8, reads, reads // 12):
+        bench.reset(scenario.prepare)
+        done = bench.run(scenario.command, **Point("read", "EIO", number).settings())
+        ended.append(done.status)
+        if done.status == 3:
+            assert "Input/output error" in done.stderr
+            assert bench.tree() == {}
+    assert 3 in ended

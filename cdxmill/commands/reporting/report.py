@@ -19,7 +19,7 @@ from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.options.option import AnyPath, required_paths
 from cdxmill.options.reports import Reporting
 from cdxmill.outputs.names import check_inputs_stay, output_file, writing
-from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.failures import Failure, Failures, stop_at_outage
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.storage.location import Location, locate, total_size
@@ -47,7 +47,8 @@ class Inputs(NamedTuple):
 def report_asked(asked: Reporting, failures: Failures) -> Report:
     """Make a report, and write the files that were asked for.
 
-    Raises UsageError if there is no input, or if an output exists and may not be replaced; StoppedError if it cannot be written.
+    Raises UsageError if there is no input, or if an output exists and may not be replaced; InputError if no input can be read;
+    StoppedError if a machine is at fault or an output cannot be written.
     """
     public_suffixes()  # before anything is read
     outputs = _outputs(asked)
@@ -90,7 +91,7 @@ def _outputs(asked: Reporting) -> list[tuple[_Write, Location]]:
 
 
 def find_inputs(named: Sequence[str], failures: Failures) -> Inputs:
-    """Look at what was named. Raises UsageError if it is neither a cluster nor a CDX file, or does not exist."""
+    """Look at what was named. Raises UsageError if it is neither a cluster nor a CDX file, StoppedError if a machine is at fault."""
     inputs = Inputs(list(named), [], [], {}, [])
     clusters = {name: files for name in named if (files := _cluster(name)) is not None}
     with_urls = len(named) > 1 or not clusters
@@ -112,6 +113,7 @@ def _cluster(name: str) -> ClusterFiles | None:
 
 def _add_cluster(inputs: Inputs, files: ClusterFiles, failures: Failures, with_urls: bool) -> None:
     def take(found: list[Failure]) -> None:
+        stop_at_outage(found)
         for one in found:
             failures.report(one)
 
@@ -144,16 +146,22 @@ def _earlier_failures(directory: Location) -> list[Failure]:
 
 
 def make_report(inputs: Inputs, asked: Reporting, failures: Failures) -> Report:
-    """Read all parts, and add them up."""
+    """Read all parts, and add them up.
+
+    Raises InputError if no input can be read, and StoppedError if a machine is at fault: what cannot be read now may be whole.
+    """
     sums = Sums(is_one=not inputs.parts or not inputs.parts[0].with_urls or len(inputs.parts) == 1)
     early: dict[int, PartSums] = {}
     with Progress("reading lines", len(inputs.parts), _size_of(inputs.places), asked.quiet) as progress:
         failures.show_on(progress)
         for number, part in run_tasks(read_part, inputs.parts, asked.processes, progress.tick):
+            stop_at_outage(part.findings)
             for finding in part.findings:
                 failures.report(finding)
             early[number] = sums.take(part)
             progress.advance()
+    if failures.count and not inputs.manifests and not any(part.totals.captures for part in early.values()):
+        raise InputError(", ".join(inputs.named), "no input can be read, so there is no report")
     report = {"format": FORMAT, "inputs": inputs.named, **sums.report([early[one] for one in sorted(early)])}
     report["clusters"] = [_cluster_of(path, manifest) for path, manifest in inputs.manifests.items()]
     report["build_failures"] = {
