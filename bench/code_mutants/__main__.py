@@ -5,7 +5,7 @@ usage: python -m bench.code_mutants [--seed N] [--count N] [-p N] [--since REVIS
 FILEs are those of the package, such as cdxmill/running/lock.py; by default the files with an entry of their own in tests.tsv.
 A fault is a condition that is negated or loses a part, an operator or number that is another one, or a statement that is
 missing. The same seed gives the same faults as long as their lines are the same. Survivors are printed as a diff with their
-name, and the exit status is 1. If one does no harm, add its name and the reason to accepted.tsv; else write a test.
+name, and the exit status is 1. Where tests fail without a fault, none is judged. If one does no harm, add its name and the reason to accepted.tsv; else write a test.
 """
 
 from __future__ import annotations
@@ -38,8 +38,12 @@ def _begin(directory: str) -> None:
     _lab = Lab(Path(tempfile.mkdtemp(dir=directory)))
 
 
-def _try(mutant: Mutant) -> tuple[Mutant, bool]:
-    return mutant, _lab.is_noticed(mutant, seen_by(mutant.path))
+def _try(mutant: Mutant) -> tuple[Mutant, bool | str]:
+    """Whether it was noticed, or why that is not known."""
+    try:
+        return mutant, _lab.is_noticed(mutant, seen_by(mutant.path))
+    except ValueError as error:
+        return mutant, str(error)
 
 
 def _options() -> argparse.Namespace:
@@ -60,7 +64,7 @@ def main() -> int:
     options = _options()
     paths = options.files or (changed_since(options.since) if options.since else guarded())
     mutants = drawn(paths, options.seed, None if options.all else options.count)
-    alive = 0
+    alive = unknown = 0
     context = multiprocessing.get_context("fork")
     ordered = sorted(mutants, key=lambda one: one.path)
     with (
@@ -68,12 +72,17 @@ def main() -> int:
         ProcessPoolExecutor(options.processes, context, _begin, (directory,)) as pool,
     ):
         for mutant, is_noticed in pool.map(_try, ordered):
-            if not is_noticed:
+            if isinstance(is_noticed, str):
+                unknown += 1
+                print(f"{mutant.name}: not judged: {is_noticed}", flush=True)
+            elif not is_noticed:
                 alive += 1
                 print(f"{mutant.name}\n{diff_of(mutant)}", flush=True)
-    share = 100 * (len(mutants) - alive) / max(len(mutants), 1)
-    print(f"{len(mutants)} mutants, {len(mutants) - alive} noticed ({share:.0f} %); seed {options.seed}")
-    return 1 if alive else 0
+    judged = len(mutants) - unknown
+    share = 100 * (judged - alive) / max(judged, 1)
+    rest = f"; {unknown} not judged" if unknown else ""
+    print(f"{judged} mutants, {judged - alive} noticed ({share:.0f} %){rest}; seed {options.seed}")
+    return 1 if alive or unknown else 0
 
 
 if __name__ == "__main__":

@@ -44,12 +44,16 @@ class Lab:
                 import_module(name)
         self._seconds: dict[tuple[str, ...], float] = {}
         self._patience: dict[tuple[str, ...], float] = {}
+        self._failing: set[tuple[str, ...]] = set()
 
     def is_noticed(self, mutant: Mutant, tests: tuple[str, ...]) -> bool:
         """Whether a test fails. Raises ValueError if one fails without the fault."""
+        if tests in self._failing:
+            raise ValueError(f"{' '.join(tests)}: fails without a fault, see above")
         if tests not in self._seconds:
             before, start = _cpu_seconds(), time.monotonic()
             if self._status(tests, 3600, 3600):
+                self._failing.add(tests)
                 output = (self._directory / "output").read_text(errors="replace")
                 raise ValueError(f"{' '.join(tests)}: fails without a fault:\n{output[-2000:]}")
             self._seconds[tests] = _cpu_seconds() - before

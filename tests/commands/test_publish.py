@@ -126,6 +126,19 @@ def test_a_file_beside_which_there_is_no_cluster_is_not_overwritten(
         assert run_cdxmill("publish", "-q", cluster, target).returncode == 0
 
 
+@pytest.mark.parametrize("name", ["archives.tsv", "cluster.loc"])
+def test_a_list_of_places_that_is_lost_is_written_again(
+    name: str, cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    (cluster / "archives.tsv").write_text("a.warc.gz\t/warcs/a.warc.gz\n")
+    target = tmp_path / "D"
+    assert run_cdxmill("publish", "-q", cluster, target).returncode == 0
+    before = files_of(target)
+    (target / name).unlink()
+    assert run_cdxmill("publish", "-q", cluster, target).returncode == 0
+    assert files_of(target) == before
+
+
 def test_an_index_is_not_written_beside_other_shards(
     cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
