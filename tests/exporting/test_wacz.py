@@ -9,6 +9,7 @@ import io
 import json
 import re
 import shutil
+import subprocess
 import sys
 import zipfile
 from base64 import b64decode
@@ -130,6 +131,20 @@ def test_the_captures_of_a_query_are_one_wacz(source: Path, here: Path, run_cdxm
     with (source / "warcs/iana.warc.gz").open("rb") as file:
         file.seek(334)
         assert file.read(2258) in found["archive/s-00000.warc.gz"]
+
+
+def test_py_wacz_finds_it_valid(source: Path, here: Path) -> None:
+    """It does not find one with a changed archive valid."""
+    assert export(source / "c", "--to", "wacz", "-o", "s.wacz", "--title", "ä <b>") == 0
+    command = [str(Path(sys.executable).with_name("wacz")), "validate", "-f"]
+    done = subprocess.run([*command, "s.wacz"], check=False, capture_output=True)
+    assert done.returncode == 0, done.stdout
+    assert b"the passed WACZ is valid" in done.stdout
+    with zipfile.ZipFile("s.wacz") as package, zipfile.ZipFile("changed.wacz", "w") as changed:
+        for name in package.namelist():
+            data = package.read(name)
+            changed.writestr(name, data[:-1] + b"!" if name.startswith("archive/") else data)
+    assert subprocess.run([*command, "changed.wacz"], check=False, capture_output=True).returncode != 0
 
 
 def test_other_commands_read_the_wacz(source: Path, here: Path, run_cdxmill: RunCdxmill) -> None:
