@@ -1,6 +1,6 @@
 /* A usual CDXJ line as a row of a table: its fields, and the parts of its URL and file name. See table_row.py. */
 
-#include "columns.h"
+#include "capture_row.h"
 #include "json.h"
 
 enum { SKIPPED = -1, ODD = -2, MOST_DIGITS = 18 };

@@ -1,6 +1,6 @@
 /* Lines of an index as columns of a table. See stages/lines/capture_columns.py. */
 
-#include "columns.h"
+#include "capture_row.h"
 
 #include "arguments.h"
 #include "module.h"

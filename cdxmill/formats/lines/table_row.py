@@ -34,7 +34,7 @@ TEXTS = (
     "subset",
     "cdx_line",
 )
-"""The columns with texts, in the order in which columns.h has them. `host` is that of the URL in lower case."""
+"""The columns with texts, in the order in which capture_row.h has them. `host` is that of the URL in lower case."""
 NUMBERS = ("url_port", "fetch_time", "fetch_status", "warc_record_offset", "warc_record_length")
 """The columns with numbers, which follow. `fetch_time` is in milliseconds since 1970."""
 COLUMNS = (*TEXTS, *NUMBERS)

@@ -1,8 +1,7 @@
-/* Columns of a table in Arrow's layout: values, offsets of texts, and a bit per row that says whether it has a value.
-   See stages/lines/capture_columns.py. */
+/* A capture as a row of a table: what columns.c adds to its columns, and capture_row.c reads from a line. See table_row.py. */
 
-#ifndef CDX_COLUMNS_H
-#define CDX_COLUMNS_H
+#ifndef CDX_CAPTURE_ROW_H
+#define CDX_CAPTURE_ROW_H
 
 #include "text.h"
 
