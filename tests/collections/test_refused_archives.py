@@ -81,6 +81,15 @@ def test_an_archive_is_refused_only_if_the_cluster_has_all_of_it(
     assert [one.path for one in done.failures] == ["b.warc.gz"] * is_copy
 
 
+def test_a_cluster_that_begins_with_a_copy_is_added_with_all_that_follows(made: Path) -> None:
+    """Later blocks have lines of an archive that is new."""
+    lines = [*lines_of("b.warc.gz", range(200, 1200)), *lines_of("x.warc.gz", range(4000, 4600))]
+    write_gzip(made.parent / "other.cdxj.gz", lines)
+    cdxmill.zipnum(made.parent / "other.cdxj.gz", output=made.parent / "D", numlines=500, shards=1)
+    done = cdxmill.add(made, made.parent / "D", cdx=True)
+    assert (done.added, done.failures) == (1600, [])
+
+
 def test_an_archive_that_has_changed_is_reported(
     pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill
 ) -> None:

@@ -249,8 +249,6 @@ def summary_of_made(made: Made) -> ClusterSummary:
 
 def check_inputs(inventory: Inventory, options: ZipnumOptions) -> None:
     """Raise UsageError if the files hold different kinds of lines, or the options do not suit them."""
-    if options.shards < 1 or options.block_lines < 1:
-        raise UsageError("the number of shards and the number of lines per block must be at least 1")
     first = check_formats(inventory.sources)
     if options.convert and first and first.fields is not None and first.fields != FIELDS:
         raise UsageError(
