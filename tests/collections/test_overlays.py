@@ -88,6 +88,21 @@ def test_pages_have_all_lines_once(cluster: Path, run_cdxmill: RunCdxmill) -> No
     assert estimated["least"] <= len(ALL) <= estimated["most"]
 
 
+def test_overlays_with_many_lines_are_to_be_compacted(cluster: Path, run_cdxmill: RunCdxmill) -> None:
+    """A quarter of the lines in the shards is the limit."""
+    advised = []
+    for first, number in ((0, 50 - len(NEW)), (50, 1)):
+        lines = [line(f"com,example)/{page:03d}", 5000 + page) for page in range(first, first + number)]
+        Path("more.cdxj").write_text("".join(f"{one}\n" for one in lines))
+        done = run_cdxmill("add", "-q", "C", "--cdx", "more.cdxj", "--mode", "overlay")
+        assert done.returncode == 0
+        advised.append(done.stderr)
+    assert advised == [
+        b"",
+        b"note: 4 overlays with 51 lines, and 200 in shards; run cdxmill compact C\n",
+    ]
+
+
 def test_over_http_overlays_are_read_too(cluster: Path) -> None:
     with serving() as server:
         for path in cluster.iterdir():
