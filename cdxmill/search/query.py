@@ -113,7 +113,7 @@ class PreparedQuery:
             raise UsageError("--sort closest needs --closest TIMESTAMP")
         self.query = query
         self._skip, self._visible = skip, visible
-        self._told: set[tuple[str, int | None]] = set()
+        self._reported: set[tuple[str, int | None]] = set()
         self._times = _checked(time_range, query.from_ts, query.to)
         self.has_times = any(self._times)
         filters = [_checked(parse_filter, text, compile_pattern) for text in text_list(query.filter)]
@@ -186,8 +186,8 @@ class PreparedQuery:
         return found if self.query.limit is None else choose_lines.take_first(found, self.query.limit)
 
     def skip_block(self, cluster: OpenCluster) -> SkipBlock | None:
-        """What is done with a block that cannot be read. Each is told once, and a file that cannot be read, too."""
-        told, skip = self._told, self._skip
+        """What is done with a block that cannot be read. Each is reported once, and a file that cannot be read, too."""
+        reported, skip = self._reported, self._skip
         if skip is None:
             return None
 
@@ -195,10 +195,10 @@ class PreparedQuery:
             path = f"{cluster.reader.cluster}/{block.shard.decode(errors='replace')}"
             is_block = isinstance(error, DamagedCluster)
             place = path, block.offset if is_block else None
-            if place not in told:
+            if place not in reported:
                 what = "the lines of this block" if is_block else "its lines"
                 skip(CorruptError(path, f"{error.reason}; {what} are missing", DamagedCluster.hint, place[1]))
-                told.add(place)
+                reported.add(place)
 
         return report
 

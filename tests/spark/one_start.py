@@ -9,10 +9,17 @@ import pyspark
 
 from cdxmill.spark.engine import Engine
 
-with Engine("", 1, quiet=True) as engine:
-    [(_, found)] = engine.run_tasks(resolve_name, ["pyspark:__file__"], 1, lambda: None)
-    assert found == pyspark.__file__  # not that in Spark's archive, which is compiled at each start
-    java = engine._context._gateway.proc
-    maps = Path(f"/proc/{java.pid}/maps").read_text()
-java.wait()
-print(maps)
+
+def main() -> None:
+    """Run it. Tests are collected from all files: none may start Spark when it is imported."""
+    with Engine("", 1, quiet=True) as engine:
+        [(_, found)] = engine.run_tasks(resolve_name, ["pyspark:__file__"], 1, lambda: None)
+        assert found == pyspark.__file__  # not that in Spark's archive, which is compiled at each start
+        java = engine._context._gateway.proc
+        maps = Path(f"/proc/{java.pid}/maps").read_text()
+    java.wait()
+    print(maps)
+
+
+if __name__ == "__main__":
+    main()

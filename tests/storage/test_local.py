@@ -66,11 +66,11 @@ def test_a_failed_sync_leaves_no_file(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_any_error_but_absent_is_an_error(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(path: Path) -> os.stat_result:
-        raise OSError(number, os.strerror(number), str(path))
+    def fail(path: str, **_: object) -> os.stat_result:
+        raise OSError(number, os.strerror(number), path)
 
     (tmp_path / "a").touch()
-    monkeypatch.setattr(Path, "stat", fail)
+    monkeypatch.setattr(os, "stat", fail)
     with pytest.raises(RefusedError if number == errno.EACCES else InputError, match=os.strerror(number)):
         locate(tmp_path / "a").exists()
 
