@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from warcio.recordloader import ArcWarcRecord
 
 import cdxmill
 from cdxmill import FullRecord, UsageError
+from cdxmill.cli.main import main
 from tests.conftest import RunCdxmill
 from tests.docs.pages import DOCS, fences
 
@@ -165,3 +168,16 @@ class CCSparkJob:
     @staticmethod
     def get_payload_stream(record: ArcWarcRecord) -> Any:
         return record.content_stream()
+
+
+def test_the_module_of_jobs_is_the_same_after_a_class_was_imported(
+    own: Path, pywb_warcs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A class of a job is imported without mrjob, so with a stub in the place of that module."""
+    monkeypatch.chdir(own)
+    monkeypatch.setattr(sys, "path", [str(own), *sys.path])
+    jobs = ModuleType("cdxmill.jobs.count_job")
+    monkeypatch.setitem(sys.modules, jobs.__name__, jobs)
+    words = ["count", "-q", "--call", "own_counters:Statuses", "-o", "x", str(pywb_warcs / "example.warc.gz")]
+    assert main(words) == 0
+    assert sys.modules[jobs.__name__] is jobs

@@ -13,6 +13,7 @@ import zstandard
 
 from bench.warc_corpus import WarcRecipe, make_records
 from cdxmill import UsageError, recompress, recompress_estimate
+from cdxmill.commands.per_archive import estimate
 from tests.stages.records.test_read_zst import members
 
 if TYPE_CHECKING:
@@ -138,3 +139,18 @@ def test_the_function_says_what_the_command_prints(
     assert (found.archives, found.read, found.dictionaries, found.failures) == (1, 1, 1, [])
     assert sum(before for before, _ in found.kinds.values()) == pytest.approx(found.before, abs=99)
     assert not list(tmp_path.glob("*.zst"))
+
+
+def test_of_many_archives_some_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.warc.gz").write_bytes(pages(number, 4))
+    for most, read in ((1, 1), ((tmp_path / "0.warc.gz").stat().st_size * 5 // 4, 2)):
+        monkeypatch.setattr(estimate, "READ", most)
+        found = recompress_estimate(tmp_path, processes=1)
+        assert (found.archives, found.read) == (3, read)
+
+
+def test_nothing_is_promised_of_an_archive_without_records(tmp_path: Path) -> None:
+    (tmp_path / "a.warc.gz").write_bytes(bytes(100))
+    found = recompress_estimate(tmp_path / "a.warc.gz", processes=1)
+    assert (found.records, found.kinds, len(found.failures)) == (0, {}, 1)

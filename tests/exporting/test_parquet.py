@@ -13,6 +13,7 @@ import polars
 import pyarrow.parquet
 import pytest
 
+from cdxmill.commands.exporting import table_part
 from cdxmill.formats.clusters.manifest import format_manifest, parse_manifest
 from cdxmill.storage.local import temporary_name
 
@@ -269,6 +270,32 @@ def test_an_existing_directory_is_replaced_only_if_an_export_wrote_it(
     assert export("c", "--to", "parquet", "-o", "t", "--replace") == 2
     assert "t: has files that no export wrote (mine)" in capsys.readouterr().err
     assert Path("t/mine").read_text() == "precious"
+
+
+def test_a_field_of_some_lines_is_asked_for_in_all_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the first lines of a query have it is found out once, not for each range of keys."""
+    monkeypatch.chdir(tmp_path)
+    lines = [b'com,a)/%04d 2020 {"url": "http://a.com/"}' % number for number in range(500)]
+    lines += [
+        b'net,b)/%04d 2020 {"url": "http://b.net/"%b}' % (number, b', "note": "yes"' * (number < 300))
+        for number in range(2500)
+    ]
+    cluster = build(tmp_path / "c", lines)
+    words = ["--to", "parquet", "-o", "t", "--file-lines", "1000", "--filter", "note:yes"]
+    assert export(cluster, "b.net/*", *words) == 0
+    assert query("SELECT count(*) FROM 't/*.parquet'") == [[300]]
+
+
+def test_other_libraries_on_a_node_stop_it(
+    cluster: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They would write other bytes."""
+    monkeypatch.setattr(table_part, "libraries", lambda: ["pyarrow 1.0"])
+    assert export(cluster, "--to", "parquet", "-o", "t", "-p", "1") == 3
+    assert "a node has pyarrow 1.0, the driver pyarrow " in capsys.readouterr().err
+    assert files(Path("t")) == []
 
 
 def test_what_a_killed_run_left_is_deleted(cluster: Path) -> None:

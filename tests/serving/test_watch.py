@@ -133,6 +133,27 @@ def test_what_the_cluster_has_is_not_tried_again(
     assert "example.warc.gz" not in capsys.readouterr().err
 
 
+def test_an_archive_that_add_refuses_is_tried_once(
+    cluster: Path,
+    clock: Clock,
+    pywb_warcs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tried = []
+
+    def refuse(*given: object) -> None:
+        tried.append(given)
+        raise UsageError("a.warc.gz: refused")
+
+    monkeypatch.setattr(watch, "add", refuse)
+    shutil.copy(pywb_warcs / "example.warc.gz", cluster.parent / "warcs")
+    watched = WatchedDirectory(str(cluster), str(cluster.parent / "warcs"), 0, 1)
+    for _ in range(3):
+        watched.look()
+    assert (len(tried), capsys.readouterr().err) == (1, "a.warc.gz: refused\n")
+
+
 def test_a_cluster_of_cdx_lines_gets_cdx_lines(pywb_warcs: Path, tmp_path: Path, clock: Clock) -> None:
     cdxmill.build(pywb_warcs / "iana.warc.gz", output=tmp_path / "C", shards=1, line_format="cdx11")
     (tmp_path / "warcs").mkdir()
