@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cdxmill.formats.archives.framing import FrameError, frame_end, frame_within, is_skippable
@@ -59,6 +59,9 @@ def test_any_bytes_have_an_end_or_a_reason(data: bytes) -> None:
 
 
 @given(st.binary(max_size=20), frames(), st.binary(min_size=18, max_size=30), st.integers(0, 500_000))
+@example(
+    b"", zstandard.compress(bytes(256)), bytes(18), 256
+)  # the first size that is stored in two bytes, as 0
 def test_a_frame_in_a_buffer_ends_where_it_ends_in_a_file(
     before: bytes, frame: bytes, behind: bytes, limit: int
 ) -> None:

@@ -133,6 +133,8 @@ def time_range(first: str | None, last: str | None) -> TimeRange:
 
     >>> time_range("2014", "201502")
     TimeRange(first=b'20140101000000', last=b'20150231235959')
+    >>> time_range("20140101000000", "20140101000000").last
+    b'20140101000000'
     """
     bounds = []
     for text, fill in ((first, _DOWN), (last, _UP)):
