@@ -28,7 +28,7 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     hypothesis.settings.register_profile(
-        "gate", max_examples=50, deadline=None
+        "gate", max_examples=30, deadline=None
     )  # a loaded machine is no failure
     hypothesis.settings.load_profile("gate")
 

@@ -68,7 +68,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, pywb_warcs: Path) -> Path:
         ("index -q -p 1 -o cdx old", set()),
         ("count tags -q -p 1 -o tags.tsv old", WATCHED),
         ("add -q -p 1 C new", {"shutil", "tempfile", "traceback", "zstandard"}),
-        ("remove -q -p 1 C http://example.com/", {"shutil", "tempfile"}),
+        ("remove -q -p 1 --keep-old 0 C http://example.com/", {"shutil", "tempfile"}),
     ],
 )
 def test_a_run_on_plain_files_imports_what_it_needs(command: str, needed: set[str], place: Path) -> None:
