@@ -119,13 +119,19 @@ def _searched(
         try:
             one, is_beyond = search(text, low, high)
         except (DamagedCluster, InputError) as error:
-            if skip is None or isinstance(error, OutageError):
-                raise
-            skip(text.block, error)
+            _skip_blocks([text.block], error, skip)
             continue
         yield one
         if is_beyond:
             return
+
+
+def _skip_blocks(blocks: list[BlockRef], error: DamagedCluster | InputError, skip: SkipBlock | None) -> None:
+    """Skip blocks that cannot be read. Raises the error if nothing skips them, or a machine is at fault."""
+    if skip is None or isinstance(error, OutageError):
+        raise error
+    for block in blocks:
+        skip(block, error)
 
 
 def find_backwards(
@@ -157,10 +163,7 @@ def _texts(
         try:
             yield from reader.read_all(run, low) if join else (reader.text_of(run[0], low),)
         except (DamagedCluster, InputError) as error:
-            if skip is None or isinstance(error, OutageError):
-                raise
-            for block in run:
-                skip(block, error)
+            _skip_blocks(run, error, skip)
 
 
 def joined(blocks: Iterable[BlockRef], few: bool = False) -> Iterator[list[BlockRef]]:
