@@ -1,5 +1,6 @@
 /* How much of a page is parsed. Every step is explained in stages/pages/nesting.py, its twin. */
 
+#define _GNU_SOURCE /* memrchr */
 #include "nesting.h"
 
 #include "arguments.h"
@@ -7,7 +8,7 @@
 #include "names.h"
 #include "tags.h"
 
-enum { MOST_STEPS = 1 << 25, MOST_COPIES = 1 << 21, FREE = 64 };
+enum { MOST_STEPS = 1 << 25, MOST_COMPARED = 1 << 28, MOST_COPIES = 1 << 21, FREE = 64 };
 
 /* An element that is open; `rules` is NULL if nothing closes it. */
 typedef struct {
@@ -129,13 +130,19 @@ static void close_named(Elements *elements, cdx_text name, const cdx_element *ru
     }
 }
 
+/* How many attributes lexbor compares for a tag. */
+static size_t compared(size_t attributes)
+{
+    return attributes > FREE ? attributes * (attributes / 2) : 0;
+}
+
 /* Add the steps of a tag. True if they are too many: then the page is parsed up to it. */
 static int add_steps(Elements *elements, const cdx_tag *tag, size_t open)
 {
     elements->steps += open > FREE ? open - FREE : 0;
     elements->copies += elements->formats > FREE ? elements->formats - FREE : 0;
-    elements->compared += tag->attributes > FREE ? tag->attributes * (tag->attributes / 2) : 0;
-    int are_many = elements->steps > MOST_STEPS || elements->compared > MOST_STEPS || elements->copies > MOST_COPIES;
+    elements->compared += compared(tag->attributes);
+    int are_many = elements->steps > MOST_STEPS || elements->compared > MOST_COMPARED || elements->copies > MOST_COPIES;
     if (are_many)
         elements->end = tag->start;
     return are_many;
@@ -185,30 +192,64 @@ static void take_starts(Elements *elements)
 enum { FEW_FORMATS = 1 << 11 }; /* all tags of a page */
 enum { PIECE = 255 }; /* so many fit in a byte, which lets the compiler count 16 at once */
 
-/* Counts bytes. It is inlined for each kind, so that the compiler knows the test. */
-static inline size_t count_bytes(cdx_text html, int (*is_kind)(cdx_byte))
+static size_t count_tags(cdx_text html)
 {
     size_t count = 0;
     for (const cdx_byte *at = html.at; at < html.end;) {
         size_t size = html.end - at > PIECE ? PIECE : (size_t)(html.end - at);
         cdx_byte some = 0;
         for (size_t i = 0; i < size; i++)
-            some += (cdx_byte)is_kind(at[i]);
+            some += at[i] == '<';
         count += some;
         at += size;
     }
     return count;
 }
 
-/* Bytes in front of an attribute: there are not more attributes than these. */
-static inline int is_separator(cdx_byte byte)
+static const cdx_byte *last_of(const cdx_byte *from, const cdx_byte *end, cdx_byte c)
 {
-    return (byte == ' ') | ((cdx_byte)(byte - '\t') < 5) | (byte == '/') | (byte == '"') | (byte == '\'');
+#ifdef __GLIBC__
+    return memrchr(from, c, (size_t)(end - from));
+#else
+    while (end > from)
+        if (*--end == c)
+            return end;
+    return NULL;
+#endif
 }
 
-static inline int is_tag_start(cdx_byte byte)
+/* Whether `at` may be in a value within quotes, if `from` is not. A quote opens a value only behind `=`. */
+static int may_be_quoted(const cdx_byte *from, const cdx_byte *at, cdx_byte quote)
 {
-    return byte == '<';
+    const cdx_byte *found = last_of(from, at, quote);
+    while (found && found > from && cdx_is_space(found[-1]))
+        found--;
+    return found && found > from && found[-1] == '=';
+}
+
+enum { MOST_TRIES = 8, LEAST_STEP = 2 * FREE, MOST_STEP = 1 << 12 };
+
+/* True if the tags of a page have few attributes; false if they have many or it is not known.
+
+   No tag goes on behind a `>` that is not quoted. So each tag is between two of these, which are looked for in steps, and has
+   at most half as many attributes as there are bytes. */
+static int has_few_attributes(cdx_text html)
+{
+    size_t step = 4 * (size_t)MOST_COMPARED / cdx_size(html), all = 0, tries = 0;
+    step = step < LEAST_STEP ? LEAST_STEP : step > MOST_STEP ? MOST_STEP : step;
+    const cdx_byte *last = html.at, *at = html.at;
+    while ((size_t)(html.end - at) > step) {
+        at = memchr(at + step, '>', (size_t)(html.end - at) - step);
+        if (!at || all + compared((size_t)(at - last) / 2 + 1) > MOST_COMPARED)
+            break;
+        if (!may_be_quoted(last, at, '"') && !may_be_quoted(last, at, '\'')) {
+            all += compared((size_t)(at - last) / 2 + 1);
+            last = ++at;
+            tries = 0;
+        } else if (++tries > MOST_TRIES)
+            return 0;
+    }
+    return all + compared((size_t)(html.end - last) / 2 + 1) <= MOST_COMPARED;
 }
 
 /* Whether a tag may be of a formatting element, by its first two letters. */
@@ -236,11 +277,11 @@ static size_t count_formats(cdx_text html)
 int cdx_parsed_size(cdx_text html, size_t *size)
 {
     *size = cdx_size(html);
-    if (*size < 2 * CDX_MOST_ATTRIBUTES)
+    if (*size < 2 * CDX_FEW_TAGS)
         return 0;
-    size_t tags = count_bytes(html, is_tag_start);
+    size_t tags = count_tags(html);
     int has_many = tags > CDX_FEW_TAGS || (tags > FEW_FORMATS && tags * count_formats(html) > MOST_COPIES);
-    if (!has_many && count_bytes(html, is_separator) <= CDX_MOST_ATTRIBUTES)
+    if (!has_many && (*size < 2 * CDX_FEW_ATTRIBUTES || has_few_attributes(html)))
         return 0;
     Elements elements = {.end = html.end};
     int result = cdx_find_tags(html, has_many ? take_tag : take_attributes, &elements);

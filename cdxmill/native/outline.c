@@ -267,7 +267,7 @@ static int is_all_parsed(Outline *page, const cdx_tag *tag)
 {
     size_t size;
     page->attributes += tag->attributes;
-    if (page->is_sized || (++page->tags <= CDX_FEW_TAGS && page->attributes <= CDX_MOST_ATTRIBUTES))
+    if (page->is_sized || (++page->tags <= CDX_FEW_TAGS && page->attributes <= CDX_FEW_ATTRIBUTES))
         return 1;
     page->is_sized = 1;
     return cdx_parsed_size(page->html, &size) == 0 && size == cdx_size(page->html);

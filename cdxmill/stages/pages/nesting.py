@@ -16,6 +16,8 @@ from cdxmill.stages.pages.html_tags import CDATA, FOREIGN, TEXT, Tag, read_tag, 
 
 MOST_STEPS = 1 << 25
 """Open elements, beyond FREE at each tag, that are looked at: 0.1 s in lexbor, some seconds in the search for the main text."""
+MOST_COMPARED = 1 << 28
+"""Attributes that are compared, at tags with more than FREE: half a second in lexbor."""
 MOST_COPIES = 1 << 21
 """Formatting elements, beyond FREE at each tag, that may be opened again: lexbor needs some 400 bytes for each second one."""
 FREE = 64
@@ -25,11 +27,11 @@ _FEW_TAGS = 1 << 13
 """A page with fewer tags needs no look: all of them nested are MOST_STEPS."""
 _FEW_FORMATS = 1 << 11
 """A page with fewer tags needs no look at formatting elements."""
-_FEW_ATTRIBUTES = 1 << 13
-"""A page with fewer attributes needs no look: all of them in one tag are MOST_STEPS."""
+_FEW_ATTRIBUTES = 1 << 14
+"""A page with fewer attributes needs no look: all of them in one tag are less than MOST_COMPARED."""
 _SEPARATORS = b"\t\n\v\f\r /\"'"
 """An attribute follows one of these."""
-_SMALL = 2 * _FEW_ATTRIBUTES
+_SMALL = 2 * _FEW_TAGS
 """A smaller page has few tags and attributes."""
 
 _EMPTY = frozenset(
@@ -97,7 +99,7 @@ def _size_by_attributes(html: bytes) -> int:
     compared = 0
     for tag in tags_of(html):
         compared += _compared(tag)
-        if compared > MOST_STEPS:
+        if compared > MOST_COMPARED:
             return tag.start
     return len(html)
 
@@ -142,7 +144,8 @@ class _Effort:
         self._steps += max(0, depth - FREE)
         self._copies += max(0, formats - FREE)
         self._compared += 0 if tag is None else _compared(tag)
-        return max(self._steps, self._compared) > MOST_STEPS or self._copies > MOST_COPIES
+        is_deep = self._steps > MOST_STEPS or self._copies > MOST_COPIES
+        return is_deep or self._compared > MOST_COMPARED
 
 
 class _Elements:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -14,6 +15,7 @@ from cdxmill.stages import native
 from cdxmill.stages.pages import nesting
 from cdxmill.stages.pages.nesting import NESTED, parsed_size, python_parsed_size
 from cdxmill.stages.pages.parse_page import Page
+from tests.material.sanitizers import run_sanitized
 
 TAGS = re.findall(
     r"\w+",
@@ -184,15 +186,59 @@ def test_a_tag_with_too_many_attributes_ends_the_page() -> None:
 
 
 def test_many_tags_with_some_hundred_attributes_end_the_page_somewhere() -> None:
-    html = tag_with(500) * 1000
+    html = tag_with(500) * 6000
     assert 0 < parsed_size(html) == python_parsed_size(html) < len(html) // 2
     usual = tag_with(60) * 1000
     assert parsed_size(usual) == python_parsed_size(usual) == len(usual)
 
 
 def test_a_tag_with_many_attributes_in_what_may_be_a_text_counts() -> None:
-    html = b"<svg><desc><b>" + tag_with(10_000)
+    html = b"<svg><desc><b>" + tag_with(30_000)
     assert parsed_size(html) == python_parsed_size(html) < 20
+
+
+QUOTES = [
+    '"',
+    "'",
+    "=",
+    '="',
+    "='",
+    '=""',
+    ">",
+    '">',
+    "'>",
+    "/",
+    " ",
+    "\n",
+    "<p ",
+    "<p>",
+    "x",
+    " y=z",
+    "<!--",
+    "-->",
+    "<script>",
+]
+"""Parts of which quoted values are made, that go on over `>`, or that only look like it."""
+
+
+@pytest.mark.skipif(native.parsed_size is None, reason="nothing was compiled")
+@given(
+    start=st.lists(st.sampled_from(QUOTES), max_size=6),
+    middle=st.lists(st.sampled_from(QUOTES), min_size=1, max_size=6),
+    end=st.lists(st.sampled_from(QUOTES), max_size=4),
+)
+@example(["<p ", "x", '="'], ["<p>"], [])
+@example(["<p ", "x", '="'], ["'", ">", " y=z"], ['"'])
+@example(["<p "], [' a=">"'], [])
+@example(["<p "], [" a= '>'"], [">"])
+@example(["<p "], [' a=">" b=""'], [])
+@example(["<p "], [" x=y" + "z" * 200], [">"])
+@example(["<p>", "x" * 3000], [" y z"], [">"])
+def test_no_quoted_value_hides_attributes(start: list[str], middle: list[str], end: list[str]) -> None:
+    """60,000 attributes of one tag are too many, wherever it has `>` in its values."""
+    assert native.parsed_size is not None
+    html = "".join(start) + "".join(middle) * 60_000 + "".join(end) + "<p>x</p>"
+    assert native.parsed_size(html.encode()) == python_parsed_size(html.encode())
 
 
 @pytest.mark.skipif(native.parsed_size is None, reason="nothing was compiled")
@@ -203,3 +249,19 @@ def test_compiled_code_finds_the_same_size(seed: int) -> None:
     tokens = [*TOKENS, tag_with(120).decode(), "<p a=b/c='>' d>", "<p/", "<b x='"]
     html = page_of(rng.choices(tokens, k=rng.randrange(1, 9)), 1500)
     assert native.parsed_size(html) == python_parsed_size(html)
+
+
+CHECK = """
+import sys
+import _native as native
+pieces = [bytes.fromhex(piece) for piece in sys.argv[1:]]
+for piece in pieces:
+    for other in pieces:
+        page = (piece + other) * (50_000 // len(piece + other))
+        for cut in range(3):
+            native.parsed_size(page[cut : len(page) - cut])
+"""
+
+
+def test_no_byte_beyond_a_large_page_is_read(tmp_path: Path) -> None:
+    run_sanitized(CHECK, tmp_path, *(piece.encode().hex() for piece in (*QUOTES, *TOKENS[::7])))
