@@ -18,9 +18,9 @@ from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from cdxmill.cluster.find import location_names, resolved, why_refused
+from cdxmill.cluster.find import find_index, location_names, resolved, why_refused
 from cdxmill.cluster.split_files import SPLITS, stored_splits, write_splits
-from cdxmill.errors import AbsentError, InputError, UsageError
+from cdxmill.errors import AbsentError, CdxmillError, InputError, UsageError
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import (
     Manifest,
@@ -51,7 +51,7 @@ from cdxmill.stages.lines.line_lists import TextBlock
 from cdxmill.stages.lines.merge_lines import merge_blocks
 from cdxmill.stages.lines.sort_lines import Slice
 from cdxmill.stages.zipnum.write_shard import write_shard
-from cdxmill.storage.location import Location, locate
+from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.reading import sha256_of
 from cdxmill.storage.scratch import Scratch
 
@@ -201,6 +201,20 @@ def files_of(index: Location) -> list[Location]:
     rows = parse_locations(listed.read_bytes()).rows if listed else []
     shards = [one for row in rows for one in row.locations if not why_refused(directory, one)]
     return [index, *(directory / name for name in own), *(resolved(directory, one) for one in shards)]
+
+
+def files_read(source: PathOrUrl) -> list[Location]:
+    """What no command that reads `source` writes to: the files of a cluster, or the CDX file itself."""
+    place = locate(source)
+    try:
+        return files_of(find_index(place))
+    except CdxmillError:  # no cluster, or it cannot be read, which is reported by whoever reads it
+        return [place]
+
+
+def shards_in(directory: Location) -> list[Location]:
+    """The shards and parts of any cluster in a directory, which a new cluster would replace."""
+    return [directory / name for name in directory.entries() if NUMBERED.fullmatch(name)]
 
 
 def directories_of(files: Iterable[str]) -> set[str]:

@@ -23,7 +23,7 @@ from cdxmill.jobs.launcher.hadoop_inputs import bytes_per_mapper, cdx_inputs, gr
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
 from cdxmill.jobs.launcher.stream_job import StreamJob
-from cdxmill.jobs.launcher.zipnum_on_hadoop import ClusterOnHadoop
+from cdxmill.jobs.launcher.zipnum_on_hadoop import ClusterOnHadoop, check_shards_stay
 from cdxmill.jobs.nodes.zipnum import (
     ReducerReport,
     ShardTaskOptions,
@@ -138,8 +138,9 @@ class ZipNumClusterJob(StreamJob[ZipnumJobOptions]):
     def hadoop_step(self, runner: RunnerLike, directory: Path) -> HadoopStep:
         """Check everything first: what the job needs is missed only after hours."""
         parts = self.options.output_dir if self.own_options.zipnum_dir else None
-        self._cluster = ClusterOnHadoop(self.directory, parts, self.build, runner, self.held)
         files = cdx_inputs(self.options.args, runner)
+        check_shards_stay(self.directory, files)
+        self._cluster = ClusterOnHadoop(self.directory, parts, self.build, runner, self.held)
         note_shared_names(files, runner)
         inputs = group_inputs(files, bytes_per_mapper(runner))
         return self._cluster.step([{"paths": paths} for paths in inputs], directory)

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -102,6 +102,28 @@ def build_beside(url: str, new: Path) -> str:
     begin(place, url)
     put(new, place)
     return place
+
+
+@pytest.mark.parametrize(
+    ("directory", "path", "is_refused"),
+    [
+        ("/c", "hdfs:///c/cdx-00000.gz", True),
+        ("hdfs://one:8020/c/", "hdfs://two/c/overlay-00000-3.gz", True),
+        ("s3://b/c", "s3a://b/c/cdx-00012-3.gz", True),
+        ("file:///c", "file:///c/cdx-00000.gz", True),
+        ("/c", "hdfs:///c/cdx/cdx-00000.gz", False),
+        ("/c", "hdfs:///c/a.cdx.gz", False),
+        ("/c", "hdfs:///b/cdx-00000.gz", False),
+        ("/c", "/c/cdx-00000.gz", False),
+    ],
+)
+def test_no_shard_of_the_cluster_is_an_input(directory: str, path: str, is_refused: bool) -> None:
+    """It would be replaced; on a file system of Hadoop alone, before it is read."""
+    from cdxmill.jobs.launcher.zipnum_on_hadoop import check_shards_stay
+
+    context = pytest.raises(UsageError, match="is an input") if is_refused else nullcontext()
+    with context:
+        check_shards_stay(directory, ["hdfs:///x.cdx.gz", path])
 
 
 def test_the_new_cluster_is_built_beside_the_old_one_and_takes_its_place(

@@ -179,6 +179,9 @@ def test_a_cluster_is_replaced_on_request_only(
     assert (other.returncode, other.stderr.count(b"\n")) == (2, 1)
     assert b"already has a cluster of other inputs or options" in other.stderr
     assert files_of(tmp_path / "C") == {**before, "mine.txt": b"mine"}
+    own = run_job("zipnumclusterjob", "inline", "--replace", *places, "C/cdx-00000.gz", cwd=tmp_path)
+    assert (own.returncode, b"C/cdx-00000.gz: is an input" in own.stderr) == (2, True), own.stderr
+    assert files_of(tmp_path / "C") == {**before, "mine.txt": b"mine"}
     done = run_job("zipnumclusterjob", "inline", "--replace", *places, "b.cdx", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert gzip.decompress((tmp_path / "C/cdx-00001.gz").read_bytes()) == b"com,b)/ 2020 {}\n"

@@ -30,6 +30,7 @@ def directory(pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill) -> Path
     for name in ("a.seq", "t.tree.archives.gz", "d.json", "b.cdxj.gz"):
         shutil.copyfile(tmp_path / "a.cdxj", tmp_path / name)
     (tmp_path / "link.warc.gz").symlink_to("i.warc.gz")
+    (tmp_path / "link.cdxj").symlink_to("a.cdxj")
     for name in ("list", "list.cdxj"):
         (tmp_path / name).write_text("i.warc.gz\n")
     with zipfile.ZipFile(tmp_path / "w.wacz", "w") as file:
@@ -55,6 +56,16 @@ def directory(pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill) -> Path
         "split-points -s 2 -o old/splits.txt --from-cluster old/cluster.idx",
         "prefix-index build -o old/part-00000 old",
         "prefix-index build -o ./old/cdx-00000.gz far",
+        "export old --to csv -o old/cdx-00000.gz",
+        "export old --to cdxj -o old/cluster.json",
+        "export old/cluster.idx --to cdxj -o ./old/cluster.loc",
+        "export a.cdxj --to cdxj -o a.cdxj",
+        "export link.cdxj --to csv -o a.cdxj",
+        "report old --html old/cluster.json",
+        "report a.cdxj --compare old --json old/cluster.idx",
+        "report old --compare a.cdxj --html a.cdxj",
+        "zipnum -s 2 -o old old/cdx-00000.gz",
+        "zipnum -s 2 -o old a.cdxj far/../old/cdx-00000.gz",
         "count tags -o list --manifest list",
         "index -o list.cdxj --manifest list.cdxj",
         "train-dictionary -o list --manifest list",

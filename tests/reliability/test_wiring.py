@@ -102,6 +102,22 @@ def test_an_input_is_never_the_output(
     assert "internal" not in text
 
 
+READ_CLUSTERS = [name for name in CALLS if name in ONE_FILE - {"serve"} and " c" in CALLS[name]]
+
+
+@pytest.mark.parametrize("name", READ_CLUSTERS)
+def test_no_file_of_a_cluster_that_is_read_is_the_output(
+    name: str, world: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = files_in(".")
+    for file in Path("c").iterdir():
+        for output in outputs(CALLS[name]):
+            words = [str(file) if word == output else word for word in CALLS[name].split()]
+            assert run([*words, "--replace"]) == 2, words
+            assert "is an input" in capfd.readouterr().err
+    assert files_in(".") == before
+
+
 @pytest.mark.parametrize("name", [name for name in CALLS if name not in ONE_FILE])
 def test_a_run_beside_it_is_refused(name: str, world: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (output,) = outputs(CALLS[name])

@@ -23,6 +23,7 @@ from cdxmill.cluster.write import (
     ShardTask,
     check_installed,
     is_shard_whole,
+    shards_in,
     unpublish,
     write_archive_index,
     write_cluster_files,
@@ -38,6 +39,7 @@ from cdxmill.inputs.cdx_files import Inventory, check_formats, have_changed, tak
 from cdxmill.inputs.shared_names import two_archives
 from cdxmill.messages import count, human_bytes
 from cdxmill.options.clusters import ClusterOptions, ClusterOutput
+from cdxmill.outputs.names import check_inputs_stay
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WORK, WorkDirectory, fingerprint
@@ -138,6 +140,7 @@ def build_cluster(
     inventory = take_inventory(paths, formats=True)
     by_size, options = not options.shards, with_shards(options, inventory)
     check_inputs(inventory, options)
+    check_inputs_stay(shards_in(place), (locate(source.path) for source in inventory.sources))
     run = run_of(inventory, options)
     with open_output(place, run, options.replace, failures, options.points, options.is_far) as output:
         if output.finished is not None:

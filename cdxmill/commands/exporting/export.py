@@ -6,12 +6,14 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from cdxmill.cluster.write import files_read
 from cdxmill.commands.exporting.lines import ExportedLines
 from cdxmill.commands.exporting.text import check_csv_fields, export_text
 from cdxmill.errors import UsageError
 from cdxmill.messages import count
 from cdxmill.options.exports import Exporting
 from cdxmill.options.option import text_list
+from cdxmill.outputs.names import check_inputs_stay
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.storage.location import locate
@@ -38,6 +40,8 @@ class ExportSummary(NamedTuple):
 
 def export(asked: Exporting, failures: Failures, run: RunParts | None = None) -> ExportSummary:
     """Write the captures of a query to `output`. `run` is another engine, for a table. Raises UsageError, InputError, StoppedError."""
+    if asked.replace:
+        check_inputs_stay([locate(os.fspath(asked.output))], files_read(os.fspath(asked.cluster)))
     if asked.format == "wacz":
         from cdxmill.commands.exporting.wacz import export_wacz  # slow to import
 

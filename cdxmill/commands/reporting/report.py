@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cdxmill.checks.claims import ClusterFiles, overlay_tasks, read_claims, shard_tasks
+from cdxmill.cluster.write import files_read
 from cdxmill.commands.reporting.parts import PartSums, ReportPart, public_suffixes, read_part
 from cdxmill.commands.reporting.sums import Sums
 from cdxmill.errors import InputError, StoppedError, UsageError
@@ -54,7 +56,9 @@ def report_asked(asked: Reporting, failures: Failures) -> Report:
     outputs = _outputs(asked)
     named = required_paths(asked.inputs)
     inputs = find_inputs(named, failures)
-    check_inputs_stay([place for _, place in outputs], inputs.places)
+    compared = [] if asked.compare is None else [os.fspath(asked.compare)]
+    read = [place for name in (*named, *compared) for place in files_read(name)]
+    check_inputs_stay([place for _, place in outputs], [*inputs.places, *read])
     other = None if asked.compare is None else _other(str(asked.compare), asked, failures)
     report = make_report(inputs, asked, failures)
     if other is not None:

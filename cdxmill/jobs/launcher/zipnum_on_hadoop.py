@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import fnmatch
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from cdxmill.cluster.output import check_replaceable, mend, put_in_place
 from cdxmill.cluster.own_run import RUN, left_runs, remove_runs, run_place, start_run
 from cdxmill.cluster.switch import MARK, entries
-from cdxmill.cluster.write import write_cluster_files
+from cdxmill.cluster.write import NUMBERED, write_cluster_files
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.formats.clusters.split_points import format_partition_file, format_text
@@ -130,6 +131,18 @@ class ClusterOnHadoop:
     def switch(self) -> None:
         """Put the cluster in its place, if it was built elsewhere. Raises StoppedError."""
         finish_switch(self._place, self.url)
+
+
+def check_shards_stay(directory: str, inputs: Iterable[str]) -> None:
+    """Raise UsageError if an input is a shard of the cluster in `directory`, which the new one would replace.
+
+    The name of the server is not compared: HDFS has several for one.
+    """
+    place = urlsplit(hadoop_url(directory)).path.rstrip("/")
+    for path in inputs:
+        above, _, name = urlsplit(hadoop_url(path)).path.rpartition("/")
+        if above == place and NUMBERED.fullmatch(name) and is_url(path):
+            raise UsageError(f"{path}: is an input; choose another output")
 
 
 def clear(directory: RemoteDirectory, replace: bool) -> None:
