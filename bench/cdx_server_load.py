@@ -27,6 +27,7 @@ from bench import corpora
 from bench.cdx_parameters import NAMES, VALUES
 from bench.cdx_server import build, cpu_seconds, questions
 from bench.measure import children_of
+from cdxmill.formats.clusters.sections import SECTION_LINES
 
 ENDPOINTS = [
     "/web/cdx",
@@ -173,7 +174,7 @@ def many(directory: Path) -> Path:
             file.write(
                 f'example,many)/ {stamp} {{"url": "{url}", "status": "200", "mime": "text/html", "digest": "{number}"}}\n'
             )
-    return build(directory, [lines], 500)
+    return build(directory, [lines], SECTION_LINES)
 
 
 def hold(directory: Path) -> int:
@@ -209,9 +210,12 @@ def main() -> int:
             return hold(Path(name))
         files = corpora.ensure("cdxj-1")[:2]
         if options.load == "fuzz":
-            clusters = [build(Path(name), [file], lines) for file, lines in zip(files, (500, 0), strict=True)]
+            clusters = [
+                build(Path(name), [file], lines)
+                for file, lines in zip(files, (SECTION_LINES, 0), strict=True)
+            ]
             return fuzz(clusters, options.requests, options.seed)
-        return soak(build(Path(name), files, 500), options.minutes, options.cache)
+        return soak(build(Path(name), files, SECTION_LINES), options.minutes, options.cache)
 
 
 if __name__ == "__main__":
