@@ -54,7 +54,7 @@ def page_of(line: bytes) -> int:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cluster as commands make it: blocks of 3000 lines with 6 sections."""
+    """A cluster as commands make it: blocks of 3000 lines with 10 sections."""
     directory = tmp_path_factory.mktemp("sections")
     path = write_plain(directory / "a.cdxj", LINES)
     build_cluster([str(path)], directory / "C", ZipnumOptions(shards=1, quiet=True), Failures())
@@ -100,7 +100,7 @@ def test_a_cluster_has_sections_unless_an_option_says_otherwise(made: Path) -> N
     for block in blocks_of(made):
         sections = parse_sections(data[block.offset : block.offset + block.length], block.length)
         counts.append(0 if sections is None else len(sections.keys))
-    assert counts == [6, 6, 2]
+    assert counts == [10, 10, 4]
 
 
 def test_every_url_has_its_lines(made: Path) -> None:

@@ -19,9 +19,10 @@ import pytest
 
 from ..storage.range_server import RangeServer, serving
 from .conftest import Answer, enter_private_network
+from .java_classes import class_path
 from .killed_changes import CHANGES, Changed, Killing
 from .openwayback.configuration import PAGE_SIZE, READER, write_configurations
-from .openwayback.server import OpenWayback, class_path
+from .openwayback.server import OpenWayback
 from .test_pywb import (
     Query,
     archived_payload,
@@ -117,7 +118,9 @@ def openwayback(
     """The sample configurations: the CDX server with paths, the replay with file URIs."""
     directory = tmp_path_factory.mktemp("openwayback")
     webapp, collection = write_configurations(directory, places["path"], places["file"], archives)
-    server = OpenWayback(class_path(root), webapp, collection, directory / "openwayback.log", network)
+    server = OpenWayback(
+        class_path(root, "openwayback"), webapp, collection, directory / "openwayback.log", network
+    )
     try:
         yield server
     finally:
