@@ -3,6 +3,8 @@
     python -m bench.cdx_server_load fuzz [--requests 100000] [--seed 5]   random parameters: no answer may be a 5xx
     python -m bench.cdx_server_load soak [--minutes 20] [--cache 64]   mixed questions: memory, files and threads of the server, in ten rows
     python -m bench.cdx_server_load hold                       how long another client waits during questions that take long
+    python -m bench.cdx_server_load half                       10,000 connections with half a request: memory, others, and when all are closed
+    python -m bench.cdx_server_load million                    an answer of a million lines: memory, and the time to its first byte
 
 The exit status is 1 if an answer of `fuzz` was a 5xx.
 """
@@ -10,6 +12,8 @@ The exit status is 1 if an answer of `fuzz` was a 5xx.
 from __future__ import annotations
 
 import argparse
+import resource
+import socket
 import subprocess
 import sys
 import tempfile
@@ -17,7 +21,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from random import Random
@@ -27,6 +31,7 @@ from bench import corpora
 from bench.cdx_parameters import NAMES, VALUES
 from bench.cdx_server import build, cpu_seconds, questions
 from bench.measure import children_of
+from cdxmill.formats.clusters.sections import SECTION_LINES
 
 ENDPOINTS = [
     "/web/cdx",
@@ -40,6 +45,7 @@ ENDPOINTS = [
 PORT = 8791
 SITE = "http://many.example/"
 CAPTURES = 200_000
+CONNECTIONS = 10_000
 LONG = {
     "closest of 200,000 captures": {"url": SITE, "closest": "2020", "limit": "200000"},
     "all of them, reverse, collapsed": {"url": SITE, "sort": "reverse", "collapseTime": "10"},
@@ -173,7 +179,7 @@ def many(directory: Path) -> Path:
             file.write(
                 f'example,many)/ {stamp} {{"url": "{url}", "status": "200", "mime": "text/html", "digest": "{number}"}}\n'
             )
-    return build(directory, [lines], 500)
+    return build(directory, [lines], SECTION_LINES)
 
 
 def hold(directory: Path) -> int:
@@ -181,6 +187,7 @@ def hold(directory: Path) -> int:
     print("| during | CPU s of the server | longest wait of others, s | others answered |\n|---|--:|--:|--:|")
     with serving(many(directory)) as pid:
         other, waits = Client(), [0.0]
+        other.status("/web/cdx?limit=1&url=a.com")  # opens the cluster
         for name, asked in LONG.items():
             before, waits = cpu_seconds(pid), []
             path = "/web/cdx?" + urlencode(asked)
@@ -194,11 +201,59 @@ def hold(directory: Path) -> int:
     return 0
 
 
+def half(cluster: Path) -> int:
+    """Half a request on each of many connections. Each needs a file of this process."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (CONNECTIONS + 1000,) * 2)
+    with serving(cluster) as pid:
+        other = Client()
+        question = "/web/cdx?limit=1&url=a.com"
+        other.status(question)
+        before, start = resources(pid)[0], time.monotonic()
+        open_ones = [socket.create_connection(("127.0.0.1", PORT), 60) for _ in range(CONNECTIONS)]
+        for one in open_ones:
+            one.sendall(b"GET /web/cdx?url=")
+        asked = time.monotonic()
+        status = other.status(question)
+        waited, more = time.monotonic() - asked, resources(pid)[0] - before
+        for one in open_ones:
+            with suppress(ConnectionResetError):
+                assert one.recv(1) == b""
+        print(
+            f"{CONNECTIONS:,} connections in {asked - start:.1f} s: {more:.0f} MiB more, another client got {status} in"
+        )
+        print(
+            f"{waited:.3f} s; the last one was closed {time.monotonic() - start:.1f} s after the first was opened"
+        )
+    return 0
+
+
+def million(directory: Path) -> int:
+    """The whole of a cluster of a million lines, which is read as it comes."""
+    cluster = build(directory, corpora.ensure("cdxj-1"), SECTION_LINES)
+    with serving(cluster) as pid:
+        Client().status("/web/cdx?limit=1&url=a.com")
+        before, most, lines = resources(pid)[0], 0.0, 0
+        connection = HTTPConnection("127.0.0.1", PORT, timeout=300)
+        start = time.monotonic()
+        connection.request("GET", "/web/cdx?url=*")
+        answer = connection.getresponse()
+        piece = answer.read(1)
+        first = time.monotonic() - start
+        while piece:
+            lines += piece.count(b"\n")
+            piece = answer.read(1 << 20)
+            most = max(most, resources(pid)[0] - before)
+        print(
+            f"{lines:,} lines: first byte after {first * 1000:.0f} ms, {most:.0f} MiB more, {time.monotonic() - start:.1f} s"
+        )
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("load", choices=["fuzz", "soak", "hold"])
+    parser.add_argument("load", choices=["fuzz", "soak", "hold", "half", "million"])
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=5)
     parser.add_argument("--minutes", type=float, default=20)
@@ -207,11 +262,18 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="cdxmill-") as name:
         if options.load == "hold":
             return hold(Path(name))
+        if options.load == "million":
+            return million(Path(name))
         files = corpora.ensure("cdxj-1")[:2]
         if options.load == "fuzz":
-            clusters = [build(Path(name), [file], lines) for file, lines in zip(files, (500, 0), strict=True)]
+            clusters = [
+                build(Path(name), [file], lines)
+                for file, lines in zip(files, (SECTION_LINES, 0), strict=True)
+            ]
             return fuzz(clusters, options.requests, options.seed)
-        return soak(build(Path(name), files, 500), options.minutes, options.cache)
+        if options.load == "half":
+            return half(build(Path(name), files[:1], SECTION_LINES))
+        return soak(build(Path(name), files, SECTION_LINES), options.minutes, options.cache)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ BASE = Compressor("libdeflate", 6)
 WAYS = [
     BASE,
     Compressor("zlib-ng", 5),
-    *(Compressor("zlib-ng", level, lines) for level in (5, 6) for lines in (600, 500, 375, 300, 150)),
+    *(Compressor("zlib-ng", level, lines) for level in (5, 6) for lines in (600, 500, 375, 300, 250, 150)),
     Compressor("zlib", 6, 500),
 ]
 ROUNDS = 3

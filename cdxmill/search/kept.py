@@ -23,7 +23,7 @@ class KeptCluster:
     def __init__(self, path: str, rule: Rule | None = None, texts: KeptTexts | None = None) -> None:
         self.path, self._rule, self._texts = path, rule, texts
         self._lock = threading.Lock()
-        self._held: _Held | None = _Held(path, rule, texts)
+        self._held: HeldCluster | None = HeldCluster(path, rule, texts)
 
     def close(self) -> None:
         """Close its files. It can be asked nothing more."""
@@ -46,15 +46,24 @@ class KeptCluster:
 
         If others have changed the cluster, it is opened again. The files of the old one are closed after its last answer.
         """
-        with self._lock:
-            held = self._current()
-            held.answers += 1
+        held = self.take()
         try:
             yield OpenCluster.of(held.reader)
         finally:
-            with self._lock:
-                held.answers -= 1
-                held.close_unused()
+            self.give_back(held)
+
+    def take(self) -> HeldCluster:
+        """The cluster for one answer, as `opened`, until it is given back."""
+        with self._lock:
+            held = self._current()
+            held.answers += 1
+        return held
+
+    def give_back(self, held: HeldCluster) -> None:
+        """End a `take`."""
+        with self._lock:
+            held.answers -= 1
+            held.close_unused()
 
     def version(self) -> object | None:
         """Differs for each state of the cluster. None if that is not known."""
@@ -62,20 +71,20 @@ class KeptCluster:
             reader = self._current().reader
         return reader.version if isinstance(reader, ClusterReader) else None
 
-    def _current(self) -> _Held:
+    def _current(self) -> HeldCluster:
         """The open cluster, opened again if others have changed it. Requires: the lock is held."""
         held = self._held
         if held is None:
             raise self._closed()
         if held.reader.has_changed():
-            old, held = held, _Held(self.path, self._rule, self._texts)
+            old, held = held, HeldCluster(self.path, self._rule, self._texts)
             self._held = held
             old.is_old = True
             old.close_unused()
         return held
 
 
-class _Held:
+class HeldCluster:
     """An open cluster, and the number of answers that are being read from it."""
 
     def __init__(self, path: str, rule: Rule | None, texts: KeptTexts | None) -> None:

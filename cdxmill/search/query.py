@@ -17,7 +17,15 @@ from typing import NamedTuple, TypeVar
 from cdxmill.cluster.reader import damage_as_input_error
 from cdxmill.errors import CorruptError, InputError, UsageError
 from cdxmill.formats.clusters.zipnum import BLOCK_LINES, BlockRef, number_of
-from cdxmill.formats.lines.capture_fields import ALSO, FIELDS, header, line_format, stored_fields
+from cdxmill.formats.lines.capture_fields import (
+    ALSO,
+    FIELDS,
+    are_cdxj,
+    as_cdxj,
+    header,
+    line_format,
+    stored_fields,
+)
 from cdxmill.formats.lines.lookup_query import (
     Compile,
     KeyRange,
@@ -160,7 +168,10 @@ class PreparedQuery:
             return lists
         invalid = self._invalid_of(place)
         return (
-            [line for line in choose_lines.each(make, lines, invalid) if line is not None] for lines in lists
+            lines
+            if make is as_cdxj and are_cdxj(lines)
+            else [line for line in choose_lines.each(make, lines, invalid) if line is not None]
+            for lines in lists
         )
 
     def count(self, cluster: OpenCluster, keys: KeyRange) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 
@@ -14,8 +14,8 @@ from cdxmill.formats.clusters.zipnum import BLOCK_LINES
 from cdxmill.formats.lines.capture_fields import Fields, parse_fields
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.queries import Query
-from cdxmill.search.kept import KeptCluster
-from cdxmill.search.opened import OpenCluster, no_page
+from cdxmill.search.kept import HeldCluster, KeptCluster
+from cdxmill.search.opened import BlockSource, OpenCluster, no_page
 from cdxmill.search.query import Pages, PreparedQuery, count_pages
 from cdxmill.search.sources import Source
 from cdxmill.server.access import Access
@@ -139,10 +139,15 @@ class Collection:
         self._texts = texts
 
     @contextmanager
-    def opened(self) -> Iterator[list[OpenCluster]]:
+    def opened(self) -> Iterator[list[BlockSource]]:
         """The open clusters, for one answer."""
-        with ExitStack() as answer:
-            yield [answer.enter_context(one.opened()) for one in self._all_kept()]
+        taken: list[tuple[KeptCluster, HeldCluster]] = []
+        try:
+            taken.extend((one, one.take()) for one in self._all_kept())
+            yield [held.reader for _, held in taken]
+        finally:
+            for one, held in taken:
+                one.give_back(held)
 
     def _all_kept(self) -> list[KeptCluster]:
         with self._lock:
@@ -170,10 +175,9 @@ class Collection:
         """What is another one if an answer may be another one; None if that is not known."""
         return self._state([one.version() for one in self._all_kept()]) if self._has_state else None
 
-    def state_of(self, clusters: Iterable[OpenCluster]) -> bytes | None:
+    def state_of(self, clusters: Iterable[BlockSource]) -> bytes | None:
         """As `state`, of the open clusters."""
-        readers = [one.reader for one in clusters]
-        return self._state([one.version if isinstance(one, ClusterReader) else None for one in readers])
+        return self._state([one.version if isinstance(one, ClusterReader) else None for one in clusters])
 
     @property
     def _has_state(self) -> bool:

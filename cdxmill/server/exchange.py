@@ -145,10 +145,16 @@ class Exchange:
 
     async def _made(self, found: Route) -> Started:
         planned = found.endpoint(self._request(found))
+        loop, threads = asyncio.get_running_loop(), self._server.threads
         if planned.is_quick:
-            return self._first_slice(planned, _QUICK_SECONDS)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._server.threads, self._first_slice, planned, _SECONDS)
+            answer, pieces, data, is_done = self._first_slice(planned, _QUICK_SECONDS)
+        else:
+            answer, pieces, data, is_done = await loop.run_in_executor(
+                threads, self._first_slice, planned, _SECONDS
+            )
+        while not (data or is_done):  # errors so far can still get a status of their own
+            data, is_done = await loop.run_in_executor(threads, self._slice, pieces, _SECONDS)
+        return answer, pieces, data, is_done
 
     def _request(self, found: Route) -> Request:
         return Request(

@@ -106,6 +106,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         if cycle.scope["http_version"] == OLD:
             send_without_chunks(cycle)
+        elif cycle.scope["method"] != "HEAD":
+            cycle.transport = _JoiningTransport(cycle.transport)  # type: ignore[assignment]
         super()._start_asgi_task(cycle, app)
 
     def _start_timer(self) -> None:
@@ -120,3 +122,31 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+class _JoiningTransport:
+    """The connection of an answer with a body. Its head is sent with the first bytes of the body: each write is a system call."""
+
+    __slots__ = ("_head", "_transport")
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._head: bytes | None = b""
+
+    def write(self, data: bytes) -> None:
+        """Send bytes. The first ones wait for the next."""
+        if self._head is None:
+            self._transport.write(data)
+        elif self._head:
+            self._transport.write(self._head + data)
+            self._head = None
+        else:
+            self._head = data
+
+    def is_closing(self) -> bool:
+        """Whether the connection is closed or being closed."""
+        return self._transport.is_closing()
+
+    def close(self) -> None:
+        """End the connection."""
+        self._transport.close()

@@ -91,7 +91,7 @@ class WatchedCluster:
         return self._reader.has_changed()
 
 
-def watched(clusters: Iterable[OpenCluster], watch: Watch) -> OpenCluster:
+def watched(clusters: Iterable[BlockSource], watch: Watch) -> OpenCluster:
     """The clusters as one, for one answer."""
-    first, *others = (WatchedCluster(one.reader, watch) for one in clusters)
+    first, *others = (WatchedCluster(one, watch) for one in clusters)
     return OpenCluster.of(first, *others)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from cdxmill.formats.clusters.compressor import BLOCKS
 from cdxmill.stages.lines.line_chunks import format_record, sort_chunks
 from tests.conftest import RunCdxmill
 from tests.jobs.conftest import CHUNKS, packed_nodes, page_line
@@ -66,7 +67,7 @@ def start(
     own = directory / f"attempt-{attempt}"
     own.mkdir()
     task = [*bare_python("3.9").split(), str(packed_nodes() / "hadoop_task.py"), "shard"]
-    packer = ["--compressor", "zlib-ng", "--level", "5", "--section-lines", "500"]
+    packer = ["--compressor", "zlib-ng", "--level", "5", "--section-lines", str(BLOCKS.section_lines)]
     options = ["--cluster", cluster, *packer]
     env = {
         "mapreduce_task_partition": "1",

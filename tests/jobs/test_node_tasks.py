@@ -32,7 +32,7 @@ from tests.jobs.conftest import (
 from tests.reliability.cases_hadoop import CASES
 from tests.reliability.table import Row, read_table
 
-PACKER = ("--compressor", "zlib-ng", "--level", "5", "--section-lines", "500")
+PACKER = ("--compressor", "zlib-ng", "--level", "5", "--section-lines", str(BLOCKS.section_lines))
 
 
 def pythons() -> list[Path]:

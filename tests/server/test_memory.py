@@ -23,7 +23,7 @@ from .conftest import MANY
 REQUESTS = int(os.environ.get("CDXMILL_EXAMPLES", "500"))
 WARM = 300
 """Requests until all caches are full."""
-FEW = 200 + REQUESTS // 50
+FEW = 100 + REQUESTS // 50
 """Blocks of Python's memory by which the rest may differ."""
 CACHE = 1 << 17
 """Bytes of a cache that is full after a few texts."""
@@ -86,7 +86,7 @@ class Asked:
 
     async def ask(self, template: str, numbers: range) -> set[int]:
         """The statuses of requests of one kind."""
-        return {await self.status(template.format(many=MANY, n=n % 1000), n) for n in numbers}
+        return {await self.status(template.format(many=MANY, n=n % WARM), n) for n in numbers}
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,9 @@
-"""The clients of CDX servers ask ours: pywb in both of its dialects, and replays what it finds; cdx_toolkit."""
+"""The clients of CDX servers ask ours: pywb in both of its dialects, and replays what it finds; cdx_toolkit; Heritrix."""
 
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +15,8 @@ import cdxmill
 
 from ..material.cdx_server import CdxServer, cdx_server
 from .conftest import Wayback, enter_private_network
-from .test_pywb import captures, replayed_payload
+from .java_classes import class_path
+from .test_pywb import captures, fields, replayed_payload
 
 if TYPE_CHECKING:
     from tests.conftest import Cluster
@@ -73,6 +75,26 @@ def test_cdx_toolkit_reads_pages_of_several_crawls(cluster: Cluster, monkeypatch
             ]
             assert found == wanted != []
             assert fetcher.get("http://absent.example/") == []
+
+
+def test_heritrix_finds_the_digest_of_the_last_capture(root: Path, cluster: Cluster) -> None:
+    of_keys = {line.partition(b" ")[0]: fields(line) for line in cluster.lines()}
+    usual = (
+        last for last in of_keys.values() if last["url"].startswith("http") and len(last["digest"]) == 32
+    )
+    lasts = [last for last in usual if not last["url"].endswith("*")]  # that asks for a prefix
+    asked = [*(last["url"] for last in lasts), "http://absent.example/"]
+    assert len(lasts) > 50
+    command = ["java", "-Xmx256m", "-cp", class_path(root, "heritrix"), "Heritrix"]
+    with cdx_server(f"web={cluster.directory}") as server:
+        query = f"{server.site}/cdx/search/cdx?url=$u&limit=-1"
+        done = subprocess.run(
+            [*command, query, *asked], capture_output=True, text=True, check=True, timeout=300
+        )
+    digests = [f"sha1:{last['digest']}" for last in lasts]
+    *found, counts = done.stdout.splitlines()
+    assert [line.split(" ")[0] for line in found] == [*digests, "-"]
+    assert counts == f"{len(lasts)} 1 0"
 
 
 @pytest.mark.parametrize("url", ["http://www.iana.org/", "iana.org/*", "*.archive.org", "absent.example/*"])

@@ -1,7 +1,6 @@
 """OpenWayback 2.4 reads and replays a cluster of CDX lines with 11 fields, by its own classes.
 
-The expected answers are computed from the decompressed lines of the cluster. warcio reads the expected pages
-from the byte ranges of the lines. The configurations are those of conf/openwayback.
+Expected answers are from the decompressed lines, and warcio reads the expected pages. Configurations are those of conf/openwayback.
 """
 
 from __future__ import annotations
@@ -19,9 +18,10 @@ import pytest
 
 from ..storage.range_server import RangeServer, serving
 from .conftest import Answer, enter_private_network
+from .java_classes import class_path
 from .killed_changes import CHANGES, Changed, Killing
 from .openwayback.configuration import PAGE_SIZE, READER, write_configurations
-from .openwayback.server import OpenWayback, class_path
+from .openwayback.server import OpenWayback
 from .test_pywb import (
     Query,
     archived_payload,
@@ -115,9 +115,9 @@ def openwayback(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[OpenWayback]:
     """The sample configurations: the CDX server with paths, the replay with file URIs."""
-    directory = tmp_path_factory.mktemp("openwayback")
+    directory, classes = tmp_path_factory.mktemp("openwayback"), class_path(root, "openwayback")
     webapp, collection = write_configurations(directory, places["path"], places["file"], archives)
-    server = OpenWayback(class_path(root), webapp, collection, directory / "openwayback.log", network)
+    server = OpenWayback(classes, webapp, collection, directory / "openwayback.log", network)
     try:
         yield server
     finally:

@@ -11,8 +11,9 @@ import pytest
 
 from ..material.cdx_server import CdxServer
 from .conftest import enter_private_network
+from .java_classes import class_path
 from .openwayback.configuration import write_remote
-from .openwayback.server import OpenWayback, class_path
+from .openwayback.server import OpenWayback
 from .test_pywb import archived_payload, captures, replayed_payload
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def asking(
     root: Path, cluster: Cluster, served_archives: list[Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[OpenWayback]:
     """An OpenWayback that has no index of its own."""
-    directory, classes = tmp_path_factory.mktemp("asking"), class_path(root)
+    directory, classes = tmp_path_factory.mktemp("asking"), class_path(root, "openwayback")
     with ThreadPoolExecutor(1, initializer=enter_private_network) as network:
         server = network.submit(CdxServer, f"web={cluster.directory}").result()
         webapp, collection = write_remote(directory, f"{server.site}/web", served_archives)

@@ -14,7 +14,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, cast
 from urllib.parse import quote
 
@@ -112,8 +112,15 @@ def is_cdxj(line: bytes) -> bool:
     >>> is_cdxj(b'com,a)/ 2020 {"url": "http://a.com/"}'), is_cdxj(b"com,a)/ 2020 http://a.com/{")
     (True, False)
     """
-    parts = line.split(b" ", 2)
-    return len(parts) == 3 and parts[2].startswith(b"{")
+    return _CDXJ(line) is not None
+
+
+_CDXJ = regex(rb"[^ ]* [^ ]* \{").match
+
+
+def are_cdxj(lines: Iterable[bytes]) -> bool:
+    """Whether all lines are CDXJ."""
+    return all(map(_CDXJ, lines))
 
 
 def _text(line: bytes) -> str:
@@ -322,7 +329,7 @@ def line_format(output: str | None, names: Sequence[str] | None, resolved: bool 
     if output is None and names is None:
         return None
     if output in (None, "cdxj"):
-        return _as_cdxj if names is None else lambda line: _cdxj(parse_fields(line), names)
+        return as_cdxj if names is None else lambda line: _cdxj(parse_fields(line), names)
     if output == "json":
         return lambda line: _dump(parse_fields(line), names).encode()
     if output == "text":
@@ -343,7 +350,8 @@ def header(output: str | None, names: Sequence[str] | None, resolved: bool = Fal
     return _csv(names or (*_CSV, *(ORIGINAL if resolved else ()))) if output == "csv" else None
 
 
-def _as_cdxj(line: bytes) -> bytes:
+def as_cdxj(line: bytes) -> bytes:
+    """A line as CDXJ. Raises ValueError."""
     return line if is_cdxj(line) else _cdxj(parse_fields(line), None)
 
 

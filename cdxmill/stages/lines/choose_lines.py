@@ -12,8 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from heapq import nsmallest
-from itertools import chain, compress, islice
+from itertools import chain, compress
 from typing import NamedTuple, TypeVar
 
 from cdxmill.formats.lines.capture_fields import (
@@ -161,10 +160,11 @@ def take_first(lists: Lists, limit: int) -> Iterator[list[bytes]]:
 
 
 def reverse_lines(lists: Lists, limit: int | None) -> Iterator[list[bytes]]:
-    """The last `limit` lines, or all lines, in reverse order."""
+    """The last `limit` lines, or all lines, in reverse order. Empty lists are given as by `sort_closest`."""
     kept: deque[bytes] = deque(maxlen=limit)
     for lines in lists:
         kept.extend(lines)
+        yield []
     kept.reverse()
     yield from _in_lists(list(kept))
 
@@ -172,18 +172,28 @@ def reverse_lines(lists: Lists, limit: int | None) -> Iterator[list[bytes]]:
 def sort_closest(lists: Lists, moment: str, limit: int | None) -> Iterator[list[bytes]]:
     """The `limit` lines nearest to the timestamp `moment`, or all lines, the nearest first. Ties keep their order.
 
-    A line whose timestamp is not a date, such as `-`, is farther away than any other.
+    A line whose timestamp is not a date, such as `-`, is farther away than any other. While lines are read, empty lists are given, so
+    that a server can let others have their turn.
     """
     wanted = seconds(moment)
+    found: list[bytes] = []
+    distances: list[float] = []
+    for lines in lists:
+        found += lines
+        distances += [
+            math.inf if (at := _seconds(timestamp_of_line(line))) is None else abs(wanted - at)
+            for line in lines
+        ]
+        if limit is not None and len(found) > 2 * limit + _BATCH:
+            near = _order(distances)[:limit]
+            found, distances = [found[at] for at in near], [distances[at] for at in near]
+        yield []
+    yield from _in_lists([found[at] for at in _order(distances)[:limit]])
 
-    def distance(line: bytes) -> float:
-        moment_of_line = _seconds(timestamp_of_line(line))
-        return math.inf if moment_of_line is None else abs(wanted - moment_of_line)
 
-    lines = chain.from_iterable(lists)
-    yield from _in_lists(
-        sorted(lines, key=distance) if limit is None else nsmallest(limit, lines, key=distance)
-    )
+def _order(distances: list[float]) -> list[int]:
+    """The positions of the distances, the shortest first."""
+    return sorted(range(len(distances)), key=distances.__getitem__)
 
 
 def _in_lists(lines: list[bytes]) -> Iterator[list[bytes]]:
@@ -198,12 +208,16 @@ def nearest(before: Lists, after: Lists, moment: str, limit: int) -> Iterator[li
     No more lines are read than are needed.
     """
     earlier: list[bytes] = []
-    for line in chain.from_iterable(before):
-        if len(earlier) >= limit and timestamp_of_line(line) != timestamp_of_line(earlier[-1]):
-            break
-        earlier.append(line)
-    later = islice(chain.from_iterable(after), limit)
-    yield from sort_closest([earlier[::-1], list(later)], moment, limit)
+    for lines in before:
+        for line in lines:
+            if len(earlier) >= limit and timestamp_of_line(line) != timestamp_of_line(earlier[-1]):
+                break
+            earlier.append(line)
+        else:
+            yield []
+            continue
+        break
+    yield from sort_closest(chain(_in_lists(earlier[::-1]), take_first(after, limit)), moment, limit)
 
 
 def seconds(timestamp: str) -> float:
