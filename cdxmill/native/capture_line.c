@@ -39,31 +39,46 @@ static int field_named(cdx_text name)
     return CDX_L_FIELDS;
 }
 
-/* The next quote, backslash, control character or byte that is not ASCII. Lines are long: a loop over bytes takes most of
- * the time of a report. */
-static const cdx_byte *over_usual(const cdx_byte *at, const cdx_byte *end)
+#ifdef __SSE2__
+/* A bit for each of 16 bytes: quotes, backslashes, control characters, and bytes that are not ASCII. */
+static uint64_t marks_in(const cdx_byte *at)
+{
+    __m128i text = _mm_loadu_si128((const __m128i *)at);
+    __m128i marks = _mm_or_si128(_mm_cmpeq_epi8(text, _mm_set1_epi8('"')), _mm_cmpeq_epi8(text, _mm_set1_epi8('\\')));
+    __m128i odd = _mm_cmplt_epi8(text, _mm_set1_epi8(' ')); /* bytes from 0x80 on are negative, so less than ' ' */
+    return (unsigned)_mm_movemask_epi8(_mm_or_si128(marks, odd));
+}
+#endif
+
+/* The next quote, backslash, control character or byte that is not ASCII, or `end`. Bytes up to `limit` may be read. Lines are
+ * long: a loop over bytes takes most of the time of a report. */
+static inline const cdx_byte *over_usual(const cdx_byte *at, const cdx_byte *end, const cdx_byte *limit)
 {
 #ifdef __SSE2__
-    for (; end - at >= 16; at += 16) {
-        __m128i text = _mm_loadu_si128((const __m128i *)at);
-        __m128i marks = _mm_or_si128(_mm_cmpeq_epi8(text, _mm_set1_epi8('"')), _mm_cmpeq_epi8(text, _mm_set1_epi8('\\')));
-        __m128i odd = _mm_or_si128(_mm_cmplt_epi8(text, _mm_set1_epi8(' ')), _mm_cmpeq_epi8(text, _mm_set1_epi8(0x7f)));
-        int found = _mm_movemask_epi8(_mm_or_si128(marks, odd)); /* bytes from 0x80 on are negative, so less than ' ' */
-        if (found)
-            return at + __builtin_ctz((unsigned)found);
+    if (limit - at >= 16) {
+        uint64_t found = marks_in(at); /* most strings are short */
+        for (at += 16; !found && limit - at >= 64; at += 64)
+            if ((found = marks_in(at) | marks_in(at + 16) << 16 | marks_in(at + 32) << 32 | marks_in(at + 48) << 48))
+                at -= 48;
+        if (found) {
+            at += __builtin_ctzll(found) - 16;
+            return at < end ? at : end;
+        }
     }
+#else
+    (void)limit;
 #endif
-    while (at < end && *at != '"' && *at != '\\' && *at >= ' ' && *at < 0x7f)
+    while (at < end && *at != '"' && *at != '\\' && *at >= ' ' && *at < 0x80)
         at++;
-    return at;
+    return at < end ? at : end;
 }
 
 /* After a string, whose quote is before `at`; NULL for an unusual one. `*text` is NULL if it has escapes. */
-static const cdx_byte *over_string(const cdx_byte *at, const cdx_byte *end, cdx_text *text)
+static const cdx_byte *over_string(const cdx_byte *at, const cdx_byte *end, const cdx_byte *limit, cdx_text *text)
 {
     int has_escapes = 0;
     text->at = at;
-    while ((at = over_usual(at, end)) < end && *at == '\\') {
+    while ((at = over_usual(at, end, limit)) < end && *at == '\\') {
         has_escapes = 1;
         if (++at == end || !*at || !strchr("\"\\/bfnrt", *at)) /* \u is left to Python: it may be half of a pair */
             return NULL;
@@ -76,10 +91,10 @@ static const cdx_byte *over_string(const cdx_byte *at, const cdx_byte *end, cdx_
 }
 
 /* After a string or a number without sign and fraction; NULL for all other values. */
-static const cdx_byte *over_value(const cdx_byte *at, const cdx_byte *end, cdx_text *text)
+static const cdx_byte *over_value(const cdx_byte *at, const cdx_byte *end, const cdx_byte *limit, cdx_text *text)
 {
     if (at < end && *at == '"')
-        return over_string(at + 1, end, text);
+        return over_string(at + 1, end, limit, text);
     text->at = at;
     while (at < end && *at >= '0' && *at <= '9')
         at++;
@@ -95,34 +110,79 @@ static const cdx_byte *over_blanks(const cdx_byte *at, const cdx_byte *end)
     return at;
 }
 
-/* After a member, NULL for an unusual one. */
-static const cdx_byte *over_member(const cdx_byte *at, const cdx_byte *end, cdx_capture_line *found)
+/* The start of the string of a member that is opened as `known` says; NULL if it is not. */
+static const cdx_byte *over_known(const cdx_byte *at, const cdx_byte *end, const cdx_byte *limit, const cdx_opening *known)
 {
-    cdx_text name, value;
-    if (at == end || *at != '"' || !(at = over_string(at + 1, end, &name)) || !name.at)
+    uint64_t word, odd = 0;
+    if (!known->size || (size_t)(end - at) < known->size || limit - at < CDX_LONGEST_OPENING)
+        return NULL;
+    for (int i = 0; i < CDX_OPENING_WORDS; i++) {
+        memcpy(&word, at + 8 * i, sizeof word);
+        odd |= (word ^ known->words[i]) & known->masks[i];
+    }
+    return odd ? NULL : at + known->size;
+}
+
+/* Keep how a member is opened: most lines have the members of the line before. */
+static void keep_opening(cdx_opening *known, cdx_text opening, int field)
+{
+    size_t size = cdx_size(opening);
+    *known = (cdx_opening){.field = field, .size = size};
+    memcpy(known->words, opening.at, size);
+    memset(known->masks, 0xff, size);
+}
+
+/* The value of the member that starts at `at`, with the brace or comma before it; NULL for an unusual one. */
+static const cdx_byte *over_opening(const cdx_byte *at, const cdx_byte *end, const cdx_byte *limit, cdx_opening *known,
+                                    int *field)
+{
+    cdx_text name, opening = {at, at};
+    at = over_blanks(at + 1, end);
+    if (at == end || *at != '"' || !(at = over_string(at + 1, end, limit, &name)) || !name.at)
         return NULL;
     at = over_blanks(at, end);
     if (at == end || *at != ':')
         return NULL;
-    at = over_value(over_blanks(at + 1, end), end, &value);
-    int field = field_named(name);
-    if (!at)
-        return NULL;
-    if (field == CDX_L_FIELDS)
-        return at;
-    if (!value.at || found->fields[field].at)
-        return NULL;
-    found->fields[field] = value;
+    at = over_blanks(at + 1, end);
+    *field = field_named(name);
+    opening.end = at + 1;
+    if (at < end && *at == '"' && cdx_size(opening) <= CDX_LONGEST_OPENING)
+        keep_opening(known, opening, *field);
     return at;
 }
 
-static int read_json(cdx_text json, cdx_capture_line *found)
+/* After a member, NULL for an unusual one. */
+static const cdx_byte *over_member(const cdx_byte *at, const cdx_byte *end, unsigned number, cdx_openings *openings,
+                                   cdx_capture_line *found)
 {
-    const cdx_byte *at = json.at + 1, *end = json.end - 1; /* without the braces */
+    cdx_text value;
+    cdx_opening *known = &openings->of[number < CDX_OPENINGS ? number : CDX_OPENINGS - 1];
+    int field = known->field;
+    const cdx_byte *limit = openings->limit, *string = over_known(at, end, limit, known);
+    const cdx_byte *stop = string ? over_usual(string, end, limit) : end;
+    if (stop < end && *stop == '"') {
+        value = (cdx_text){string, stop};
+        at = stop + 1;
+    } else if (string)
+        at = over_string(string, end, limit, &value);
+    else if ((at = over_opening(at, end, limit, known, &field)))
+        at = over_value(at, end, limit, &value);
+    if (!at || field == CDX_L_FIELDS)
+        return at;
+    if (!value.at || found->fields[field].at)
+        return NULL;
+    found->fields[field].at = value.at;
+    found->fields[field].end = value.end;
+    return at;
+}
+
+static int read_json(cdx_text json, cdx_openings *openings, cdx_capture_line *found)
+{
+    const cdx_byte *at = json.at, *end = json.end - 1; /* without the brace */
     if (json.end - json.at < 2 || *end != '}')
         return 0;
-    for (;; at++) {
-        at = over_member(over_blanks(at, end), end, found);
+    for (unsigned number = 0;; number++) {
+        at = over_member(at, end, number, openings, found);
         if (!at)
             return 0;
         at = over_blanks(at, end);
@@ -153,7 +213,7 @@ static int read_columns(cdx_text rest, cdx_capture_line *found)
     return 1;
 }
 
-int cdx_read_capture_line(cdx_text line, cdx_capture_line *found)
+int cdx_read_capture_line(cdx_text line, cdx_openings *openings, cdx_capture_line *found)
 {
     *found = (cdx_capture_line){.key = {line.at, line.at}};
     while (line.end > line.at && cdx_is_space(line.end[-1]))
@@ -167,5 +227,5 @@ int cdx_read_capture_line(cdx_text line, cdx_capture_line *found)
         return 0;
     found->timestamp = (cdx_text){first, second++};
     cdx_text rest = {second, line.end};
-    return *second == '{' ? read_json(rest, found) : read_columns(rest, found);
+    return *second == '{' ? read_json(rest, openings, found) : read_columns(rest, found);
 }

@@ -60,10 +60,11 @@ static int make_room(cdx_groups *groups)
     return 2 * (groups->used + 1) > groups->mask ? resize(groups, 2 * (groups->mask + 1)) : 0;
 }
 
-static cdx_group *new_group(cdx_groups *groups, uint64_t hash, cdx_byte kind, cdx_text name)
+/* The number of a new group plus 1; 0 on errors. */
+static uint32_t new_group(cdx_groups *groups, uint64_t hash, cdx_byte kind, cdx_text name)
 {
     if (make_room(groups) < 0)
-        return NULL;
+        return 0;
     cdx_byte *at = groups->names + groups->name_size;
     at[0] = kind;
     memcpy(at + 1, name.at, cdx_size(name));
@@ -71,7 +72,7 @@ static cdx_group *new_group(cdx_groups *groups, uint64_t hash, cdx_byte kind, cd
     *made = (cdx_group){hash, 0, 0, 0, 0, groups->name_size, (uint32_t)cdx_size(name) + 1};
     groups->name_size += made->length;
     place(groups, groups->used - 1);
-    return made;
+    return (uint32_t)groups->used;
 }
 
 static int is_group(const cdx_groups *groups, const cdx_group *group, cdx_byte kind, cdx_text name)
@@ -81,44 +82,65 @@ static int is_group(const cdx_groups *groups, const cdx_group *group, cdx_byte k
     return group->length == size + 1 && at[0] == kind && !memcmp(at + 1, name.at, size);
 }
 
-static cdx_group *find_group(cdx_groups *groups, cdx_byte kind, cdx_text name)
+static uint64_t hash_of(const cdx_groups *groups, cdx_byte kind, cdx_text name)
 {
-    uint64_t hash = cdx_hash_of(name, (uint64_t)(uintptr_t)groups ^ kind);
+    return cdx_hash_of(name, (uint64_t)(uintptr_t)groups ^ kind);
+}
+
+static uint32_t find_group(cdx_groups *groups, uint64_t hash, cdx_byte kind, cdx_text name)
+{
     size_t slot = hash & groups->mask;
     for (uint32_t found; (found = groups->slots[slot]); slot = (slot + 1) & groups->mask) {
-        cdx_group *group = &groups->groups[found - 1];
+        const cdx_group *group = &groups->groups[found - 1];
         if (group->hash == hash && is_group(groups, group, kind, name))
-            return group;
+            return found;
     }
     return new_group(groups, hash, kind, name);
 }
 
-/* As find_group, which is not asked for a group that a line before had. */
-static cdx_group *recent_group(cdx_groups *groups, cdx_byte kind, cdx_text name)
+static cdx_text cut(cdx_text name)
 {
+    return (cdx_text){name.at, cdx_size(name) > CDX_LONGEST_NAME ? name.at + CDX_LONGEST_NAME : name.end};
+}
+
+uint32_t cdx_groups_find(cdx_groups *groups, cdx_byte kind, cdx_text name)
+{
+    name = cut(name);
     size_t size = cdx_size(name);
     unsigned sum = kind * 29u + (unsigned)size * 31u;
     if (size)
         sum += name.at[0] * 3u + name.at[size / 2] * 5u + name.at[size - 1] * 7u;
     uint32_t *spot = &groups->recent[sum % CDX_RECENT];
-    if (*spot && is_group(groups, &groups->groups[*spot - 1], kind, name))
-        return &groups->groups[*spot - 1];
-    cdx_group *group = find_group(groups, kind, name);
-    *spot = group ? (uint32_t)(group - groups->groups) + 1 : 0;
-    return group;
+    if (!*spot || !is_group(groups, &groups->groups[*spot - 1], kind, name))
+        *spot = find_group(groups, hash_of(groups, kind, name), kind, name);
+    return *spot;
 }
 
-int cdx_groups_add(cdx_groups *groups, cdx_byte kind, cdx_text name, uint64_t url, uint64_t bytes)
+int cdx_groups_wait(cdx_groups *groups, cdx_byte kind, cdx_text name, uint64_t url, uint64_t bytes)
 {
-    if (cdx_size(name) > CDX_LONGEST_NAME)
-        name.end = name.at + CDX_LONGEST_NAME;
-    cdx_group *group = recent_group(groups, kind, name);
-    if (!group)
-        return -1;
-    group->captures++;
-    group->bytes += bytes;
-    group->urls += group->last != url;
-    group->last = url;
+    name = cut(name);
+    uint64_t hash = hash_of(groups, kind, name);
+    CDX_PREFETCH(&groups->slots[hash & groups->mask]);
+    groups->waiting[groups->waits++] = (cdx_waiting){name, hash, url, bytes, kind};
+    return groups->waits == CDX_WAITING ? cdx_groups_settle(groups) : 0;
+}
+
+int cdx_groups_settle(cdx_groups *groups)
+{
+    unsigned waits = groups->waits;
+    groups->waits = 0;
+    for (unsigned i = 0; i < waits; i++) {
+        uint32_t found = groups->slots[groups->waiting[i].hash & groups->mask];
+        if (found)
+            CDX_PREFETCH(&groups->groups[found - 1]);
+    }
+    for (unsigned i = 0; i < waits; i++) {
+        const cdx_waiting *one = &groups->waiting[i];
+        uint32_t found = find_group(groups, one->hash, one->kind, one->name);
+        if (!found)
+            return -1;
+        cdx_groups_add(groups, found, one->url, one->bytes);
+    }
     return 0;
 }
 
@@ -142,21 +164,34 @@ static int keep_last(cdx_groups *groups, uint64_t url)
     return resize(groups, slots);
 }
 
+/* Add a group to the list of its kind in `kinds`. */
+static int list_group(const cdx_groups *groups, const cdx_group *one, PyObject *kinds, PyObject **lists)
+{
+    const char *name = (const char *)groups->names + one->at;
+    PyObject **list = &lists[(cdx_byte)*name];
+    if (!*list) { /* the dictionary holds it */
+        PyObject *kind = PyBytes_FromStringAndSize(name, 1), *made = PyList_New(0);
+        int failed = !kind || !made || PyDict_SetItem(kinds, kind, made) < 0;
+        Py_XDECREF(kind);
+        Py_XDECREF(made);
+        if (failed)
+            return -1;
+        *list = made;
+    }
+    PyObject *row = Py_BuildValue("y#KKK", name + 1, (Py_ssize_t)one->length - 1, (unsigned long long)one->captures,
+                                  (unsigned long long)one->urls, (unsigned long long)one->bytes);
+    int failed = !row || PyList_Append(*list, row) < 0;
+    Py_XDECREF(row);
+    return failed ? -1 : 0;
+}
+
 PyObject *cdx_groups_take(cdx_groups *groups, uint64_t url)
 {
-    PyObject *rows = PyList_New(0);
-    for (size_t i = 0; rows && i < groups->used; i++) {
-        const cdx_group *one = &groups->groups[i];
-        if (!one->captures)
-            continue;
-        PyObject *row = Py_BuildValue("y#KKK", groups->names + one->at, (Py_ssize_t)one->length,
-                                      (unsigned long long)one->captures, (unsigned long long)one->urls,
-                                      (unsigned long long)one->bytes);
-        if (!row || PyList_Append(rows, row) < 0)
-            Py_CLEAR(rows);
-        Py_XDECREF(row);
-    }
-    if (rows && keep_last(groups, url) < 0)
-        Py_CLEAR(rows);
-    return rows;
+    PyObject *kinds = PyDict_New(), *lists[256] = {NULL};
+    for (size_t i = 0; kinds && i < groups->used; i++)
+        if (groups->groups[i].captures && list_group(groups, &groups->groups[i], kinds, lists) < 0)
+            Py_CLEAR(kinds);
+    if (kinds && keep_last(groups, url) < 0)
+        Py_CLEAR(kinds);
+    return kinds;
 }

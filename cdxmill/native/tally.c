@@ -49,7 +49,10 @@ uint64_t cdx_hash_of(cdx_text text, uint64_t seed)
 {
     const cdx_byte *item = text.at;
     size_t length = cdx_size(text);
-    uint64_t hash = seed ^ length;
+    uint64_t hash = seed ^ length * ODD, other = ~seed; /* a short text is a number: beside it, a length may cancel out */
+    for (; length >= 16; item += 16, length -= 16) /* two chains: a product waits for the one before */
+        hash = mix(hash ^ load(item, 8)), other = mix(other ^ load(item + 8, 8));
+    hash ^= other << 1;
     for (; length >= 8; item += 8, length -= 8)
         hash = mix(hash ^ load(item, 8));
     hash = (hash ^ load_rest(item, length)) * ODD;

@@ -16,7 +16,7 @@ from cdxmill.formats.lines.public_suffixes import PublicSuffixes
 from cdxmill.inputs.cdx_files import read_pieces
 from cdxmill.running.failures import Failure
 from cdxmill.running.processes import counted
-from cdxmill.stages.report.capture_sums import Large, Totals, new_sums, take_text
+from cdxmill.stages.report.capture_sums import CaptureSums, Large, PackedSamples, Totals, new_sums, take_text
 from cdxmill.stages.report.tables import PackedTable, ReportTables
 from cdxmill.stages.zipnum.check_shard import Fault, ShardBlock, read_texts
 from cdxmill.version import install_extra
@@ -40,7 +40,7 @@ class ReportPart(NamedTuple):
 
 
 class PartSums(NamedTuple):
-    """What a part adds up to. `invalid` lines could not be read; `largest` has (length, line).
+    """What a part adds up to. `invalid` lines could not be read; `largest` has (length, line). `samples` are packed if another process read it.
 
     `block_bytes` and `block_lines` have the compressed size and the lines of each block, `size` is the sum of the former.
     """
@@ -49,8 +49,7 @@ class PartSums(NamedTuple):
     totals: Totals
     first_key: bytes
     tables: dict[str, PackedTable]
-    digests: bytes
-    urls: bytes
+    samples: CaptureSums | PackedSamples
     largest: list[Large]
     invalid: int
     block_bytes: array[int]
@@ -118,14 +117,14 @@ class _Reader:
         for text in _whole_lines(read_pieces(self._part.path)):
             self._take(text, None)
 
-    def _take(self, text: bytes, offset: int | None) -> int:
+    def _take(self, text: bytes | bytearray, offset: int | None) -> int:
         """Add a text, and return the number of its lines."""
         before = self._captures
         floor = self._largest[-1][0] if len(self._largest) == LARGEST else 0
         large: list[Large] = []
         invalid = take_text(self._sums, text, floor, large)
         if not self._first_key:
-            self._first_key = text.partition(b" ")[0]
+            self._first_key = bytes(text.partition(b" ")[0])
         if large:
             self._largest = heapq.nlargest(LARGEST, self._largest + large)
         if invalid:
@@ -159,8 +158,7 @@ class _Reader:
             Totals(*self._sums.totals()),
             self._first_key,
             self._tables.pack(),
-            self._sums.pack("digests"),
-            self._sums.pack("urls"),
+            self._sums,
             self._largest,
             self._invalid,
             self._block_bytes,

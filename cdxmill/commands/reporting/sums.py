@@ -10,11 +10,22 @@ from typing import Any
 
 from cdxmill.commands.reporting.parts import LARGEST, PartSums, public_suffixes
 from cdxmill.formats.lines.capture_fields import stored_fields
-from cdxmill.stages.report.capture_sums import NONE, CaptureSums, Large, Totals, name_text, new_sums
-from cdxmill.stages.report.tables import DERIVED, HLL_ERROR, KINDS, ReportTables, Table
+from cdxmill.stages.report.capture_sums import (
+    NONE,
+    CaptureSums,
+    Large,
+    PackedSamples,
+    Totals,
+    absorb_samples,
+    name_text,
+    new_sums,
+    pack_samples,
+)
+from cdxmill.stages.report.tables import DERIVED, HLL_ERROR, KINDS, ReportTables, Table, name_of_host
 
 ROWS = 1000
 """Rows of a table in the report, those with the most captures. Of months, all."""
+NO_SAMPLES = PackedSamples(b"", b"")
 _ALL = ("month", "year", "mime_by_month", "status")
 _MOST_ROWS = 20_000
 
@@ -25,16 +36,29 @@ class Sums:
     def __init__(self, *, is_one: bool) -> None:
         self._is_one = is_one
         self._tables = ReportTables(public_suffixes())
-        self._samples: CaptureSums = new_sums(True)
+        self._samples: CaptureSums | None = None
         self._largest: list[Large] = []
 
     def take(self, part: PartSums) -> PartSums:
         """Add a part. Returns what the report needs to know of it later."""
         self._tables.absorb(part.tables)
-        self._samples.absorb("digests", part.digests)
-        self._samples.absorb("urls", part.urls)
+        self._absorb(part.samples)
         self._largest = heapq.nlargest(LARGEST, [*self._largest, *part.largest])
-        return part._replace(tables={}, digests=b"", urls=b"", largest=[])
+        return part._replace(tables={}, samples=NO_SAMPLES, largest=[])
+
+    def _absorb(self, samples: CaptureSums | PackedSamples) -> None:
+        """Add samples. The first are taken as they are, unless another process packed them: most reports here have one part."""
+        if isinstance(samples, PackedSamples):
+            absorb_samples(self._own_samples(), samples)
+        elif self._samples is None:
+            self._samples = samples
+        else:
+            absorb_samples(self._samples, pack_samples(samples))
+
+    def _own_samples(self) -> CaptureSums:
+        if self._samples is None:
+            self._samples = new_sums(True)
+        return self._samples
 
     def report(self, parts: Sequence[PartSums]) -> dict[str, Any]:
         """The report of all parts, which are in the order of their lines."""
@@ -42,7 +66,7 @@ class Sums:
         tables = self._tables.tables
         return {
             "totals": self._totals(parts, is_sorted),
-            "by": {name: _table(name, tables[name], is_sorted) for name in (*KINDS.values(), *DERIVED)},
+            "by": {name: _table(name, tables[name], is_sorted) for name in (*KINDS.values(), DERIVED)},
             "largest": [_record(line) for _, line in self._largest],
             "shards": [
                 {
@@ -60,7 +84,7 @@ class Sums:
         totals = [part.totals for part in parts]
         whole = {name: sum(getattr(one, name) for one in totals) for name in Totals._fields[:7]}
         firsts, lasts = [one.first for one in totals if one.first], [one.last for one in totals if one.last]
-        level, urls, _, _ = self._samples.sampled("urls")
+        level, urls, _, _ = self._own_samples().sampled("urls")
         exact_urls = whole["urls"] - _shared_urls(parts)
         return {
             "captures": whole["captures"],
@@ -78,7 +102,7 @@ class Sums:
         }
 
     def _duplicates(self) -> dict[str, Any]:
-        level, digests, repeated, saved = self._samples.sampled("digests")
+        level, digests, repeated, saved = self._own_samples().sampled("digests")
         return {
             "digests": digests << level,
             "duplicates": repeated << level,
@@ -104,7 +128,7 @@ def _shared_urls(parts: Sequence[PartSums]) -> int:
 
 
 def _table(name: str, table: Table, is_sorted: bool) -> dict[str, Any]:
-    distinct = table.distinct()
+    distinct, is_host = table.distinct(), name in ("host", "domain")
     rows = table.top(_MOST_ROWS if name in _ALL else ROWS)
     if name in ("month", "year", "mime_by_month"):
         rows.sort()
@@ -115,7 +139,7 @@ def _table(name: str, table: Table, is_sorted: bool) -> dict[str, Any]:
         "complete": table.is_exact and len(rows) - (NONE in {row[0] for row in rows}) >= distinct,
         "rows": [
             {
-                "name": name_text(row[0]),
+                "name": name_text(name_of_host(row[0]) if is_host else row[0]),
                 "captures": row[1],
                 "urls": row[2] if is_sorted else None,
                 "bytes": row[3],

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 _BEGIN, _END = "// ===BEGIN ICANN DOMAINS===", "// ===END ICANN DOMAINS==="
 _PLAIN, _ANY, _EXCEPTION = 1, 2, 4
+_KINDS = {"!": _EXCEPTION, "*": _ANY}
 _REGISTRY = 8
 """A rule of a registry is this times more: its bits are beside those of all rules."""
 
@@ -29,24 +30,30 @@ class PublicSuffixes:
     def __init__(self, lines: Iterable[str]) -> None:
         self._rules: dict[bytes, int] = {}
         """Rules, and all that they begin with: the search ends at anything else."""
+        self._waiting: dict[bytes, list[tuple[bytes, int]]] = {}
+        """The other rules, by their last label: most hosts have one of a few, and all rules take 15 milliseconds."""
         self._known: dict[bytes, Depths] = {}
         """The depths of hosts by what they share with a rule, which is all that decides."""
         self._encoded: list[tuple[str, int]] = []
         """Rules that are not ASCII. Encoding them takes as long as reading all others, and few hosts need them."""
-        is_registry = False
+        registry = 1
         for line in lines:
-            if line.startswith((_BEGIN, _END)):
-                is_registry = line.startswith(_BEGIN)
-            elif line and not line.isspace() and not line.startswith("//"):
-                self._add(line.split()[0], is_registry)
+            if line.startswith("//"):
+                registry = (
+                    1 + _REGISTRY if line.startswith(_BEGIN) else 1 if line.startswith(_END) else registry
+                )
+            elif words := line.split(None, 1):
+                self._add(words[0], registry)
 
-    def _add(self, rule: str, is_registry: bool) -> None:
-        kind = {"!": _EXCEPTION, "*": _ANY}.get(rule[0], _PLAIN)
-        name, bits = rule.lstrip("!*").lstrip("."), kind * (1 + _REGISTRY) if is_registry else kind
+    def _add(self, rule: str, registry: int) -> None:
+        name, kind = rule, _KINDS.get(rule[0], _PLAIN)
+        if kind != _PLAIN:
+            name = rule.lstrip("!*").lstrip(".")
         if name.isascii():
-            self._insert(name.encode(), bits)
+            label = name[name.rfind(".") + 1 :].encode()
+            self._waiting.setdefault(label, []).append((name.encode(), kind * registry))
         else:
-            self._encoded.append((name, bits))
+            self._encoded.append((name, kind * registry))
 
     def _insert(self, name: bytes, bits: int) -> None:
         rules = self._rules
@@ -55,6 +62,20 @@ class PublicSuffixes:
             rules.setdefault(inner, 0)
         rules[last] = rules.get(last, 0) | bits
 
+    def _insert_encoded(self) -> None:
+        for name, bits in self._encoded:
+            encoded = name.encode("idna")
+            self._insert_below(encoded[encoded.rfind(b".") + 1 :])
+            self._insert(encoded, bits)
+        self._encoded, self._known = [], {}
+
+    def _insert_below(self, label: bytes) -> bool:
+        """Insert the rules of a last label that wait; whether there are any."""
+        found = self._waiting.pop(label, [])
+        for name, bits in found:
+            self._insert(name, bits)
+        return bool(found)
+
     def depths(self, host: bytes) -> Depths:
         """The public suffixes of a host, which is reversed as in keys.
 
@@ -62,24 +83,26 @@ class PublicSuffixes:
         >>> [tuple(suffixes.depths(host)) for host in (b"com,blogspot,a", b"ck,a,b", b"ck,www", b"ck", b"new,a")]
         [(1, 2), (2, 2), (1, 1), (1, 1), (0, 0)]
         """
-        if self._encoded and b"xn--" in host:
-            for name, bits in self._encoded:
-                self._insert(name.encode("idna"), bits)
-            self._encoded, self._known = [], {}
-        end = self._shared(host)
-        if end == len(host):
-            return self._depths_of(host)
-        found = self._known.get(host[:end])
-        if found is None:
-            found = self._known[host[:end]] = self._depths_of(host)
-        return found
+        return self._find(host)[0]
 
-    def _shared(self, host: bytes) -> int:
-        """How many bytes of a host are those of a rule, or of a start of one. Whole labels only."""
+    def _find(self, host: bytes) -> tuple[Depths, int, int]:
+        """The depths of a host, and the ends of what it shares with a rule, or with a start of one, and of the next label.
+
+        Whole labels only. The second is -1 if the host ends there.
+        """
+        if self._encoded and b"xn--" in host:
+            self._insert_encoded()
         rules, end, stop = self._rules, 0, host.find(b",")
         while stop >= 0 and host[:stop] in rules:
             end, stop = stop, host.find(b",", stop + 1)
-        return len(host) if stop < 0 and host in rules else end
+        if stop < 0 and host in rules:
+            return self._depths_of(host), len(host), -1
+        if not end and self._insert_below(host.partition(b",")[0]):
+            return self._find(host)
+        found = self._known.get(host[:end])
+        if found is None:
+            found = self._known[host[:end]] = self._depths_of(host)
+        return found, end, stop
 
     def _depths_of(self, host: bytes) -> Depths:
         """As `depths`, by all rules that the host has labels of."""
@@ -96,10 +119,11 @@ class PublicSuffixes:
         >>> [suffixes.registered(host) for host in (b"uk,co,bbc,www", b"uk,co", b"ck,a,b,c", b"ck,www,x", b"new,a,b")]
         [b'uk,co,bbc', None, b'ck,a,b', b'ck,www', b'new,a']
         """
-        depth = self.depths(host).private or 1
+        depths, end, stop = self._find(host)
+        if 0 < end < len(host) and depths.private == host.count(b",", 0, end) + 1:  # nearly all hosts
+            return host if stop < 0 else host[:stop]
+        depth = depths.private or 1
         labels = host.split(b",", depth + 1)
-        if len(labels) == depth + 1:
-            return host
         return b",".join(labels[: depth + 1]) if len(labels) > depth else None
 
 

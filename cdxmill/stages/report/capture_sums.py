@@ -3,14 +3,15 @@
 Compiled code takes usual lines. It leaves a line that has anything unusual to Python, which reads all of its JSON. `DictSums` does
 all of it in Python, and is compared with the compiled type by the tests.
 
-Groups count the captures, URLs and bytes of one name: h host (reversed, as in a key), m MIME type, s status, l language, a archive,
+Groups count the captures, URLs and bytes of one name: h host (reversed, as in a key), d top-level domain, m MIME type, s status, l language, a archive,
 y year, t month, x month and MIME type. The URLs of a group are exact if the lines are sorted.
 """
 
 from __future__ import annotations
 
+import copyreg
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from cdxmill.formats.lines.capture_fields import REVISIT, stored_fields, text_to_bytes
 from cdxmill.stages import native
@@ -27,10 +28,17 @@ _FIELDS = ("mime", "status", "digest", "length", "filename", "languages")
 _MOST_DIGITS = 18
 
 Group: TypeAlias = tuple[bytes, int, int, int]
-"""The kind and name, the captures, the URLs, the bytes."""
+"""The name, the captures, the URLs, the bytes."""
 Large: TypeAlias = tuple[int, bytes]
 """The length of a record, and its line."""
 CaptureSums: TypeAlias = "DictSums | _native.CaptureSums"
+
+
+class PackedSamples(NamedTuple):
+    """The samples of sums, for `absorb`."""
+
+    digests: bytes
+    urls: bytes
 
 
 class Totals(NamedTuple):
@@ -57,14 +65,25 @@ def new_sums(with_urls: bool) -> CaptureSums:
     return DictSums(with_urls) if native.CaptureSums is None else native.CaptureSums(with_urls)
 
 
-def take_text(sums: CaptureSums, text: bytes, floor: int, large: list[Large]) -> list[bytes]:
+def pack_samples(sums: CaptureSums) -> PackedSamples:
+    """The samples of sums. Pickled sums are read as this: what another process has to know of them."""
+    return PackedSamples(sums.pack("digests"), sums.pack("urls"))
+
+
+def absorb_samples(sums: CaptureSums, samples: PackedSamples) -> None:
+    """Add the samples of other sums."""
+    sums.absorb("digests", samples.digests)
+    sums.absorb("urls", samples.urls)
+
+
+def take_text(sums: CaptureSums, text: bytes | bytearray, floor: int, large: list[Large]) -> list[bytes]:
     """Add all lines of a text, and return those that cannot be read. Lines of more than `floor` bytes are added to `large`."""
     invalid: list[bytes] = []
     start = 0
     while (start := sums.take(text, start, floor, large)) < len(text):
         end = text.find(b"\n", start)
         end = len(text) if end < 0 else end
-        line = text[start:end]
+        line = bytes(text[start:end])
         if is_capture_line(line) and not _add_line(sums, line, floor, large):
             invalid.append(line)
         start = min(end + 1, len(text))
@@ -111,6 +130,16 @@ def host_of(key: bytes) -> bytes:
     return host.rstrip(b",")
 
 
+def tld_of(host: bytes) -> bytes:
+    """The top-level domain of a host, which is reversed. NONE for an IP address, and for one label.
+
+    >>> tld_of(b"com,example,www"), tld_of(b"9.8.7.6"), tld_of(b"localhost")
+    (b'com', b'-', b'-')
+    """
+    first, _, rest = host.partition(b",")
+    return NONE if not rest or first.isdigit() else first
+
+
 def name_text(name: bytes, most: int = LONGEST_NAME) -> str:
     r"""A name as text: bytes that are not UTF-8 are written as \\xNN.
 
@@ -132,7 +161,7 @@ class DictSums:
     def __len__(self) -> int:
         return len(self._groups)
 
-    def take(self, text: bytes, start: int, floor: int, large: list[Large], /) -> int:
+    def take(self, text: bytes | bytearray, start: int, floor: int, large: list[Large], /) -> int:
         """Where the first line starts that was not added: all are left to `add`."""
         return start
 
@@ -146,6 +175,7 @@ class DictSums:
         self._date(timestamp, is_dated)
         groups = {
             b"h": host_of(key),
+            b"d": tld_of(host_of(key)),
             b"m": mime,
             b"s": status,
             b"l": languages.partition(b",")[0],
@@ -198,12 +228,15 @@ class DictSums:
         count, total, largest = sample.get(name, (0, 0, 0))
         sample[name] = count + 1, total + size, max(largest, size)
 
-    def groups(self) -> list[Group]:
-        """All groups, which are empty then. Those of the last URL stay known, so that it is not counted twice."""
-        rows = [(name, group[0], group[1], group[2]) for name, group in self._groups.items() if group[0]]
+    def groups(self) -> dict[bytes, list[Group]]:
+        """All groups by kind. They are empty then. Those of the last URL stay known, so that it is not counted twice."""
+        found: dict[bytes, list[Group]] = {}
+        for name, (captures, count, size, _) in self._groups.items():
+            if captures:
+                found.setdefault(name[:1], []).append((name[1:], captures, count, size))
         urls = self._totals.urls
         self._groups = {name: [0, 0, 0, urls] for name, group in self._groups.items() if group[3] == urls}
-        return rows
+        return found
 
     def totals(self) -> Totals:
         """Return the totals."""
@@ -228,3 +261,12 @@ class DictSums:
         found = self._samples[which].values()
         repeated = sum(count - 1 for count, _, _ in found)
         return 0, len(found), repeated, sum(total - largest for _, total, largest in found)
+
+
+def _reduced(sums: Any) -> tuple[type[PackedSamples], PackedSamples]:
+    return PackedSamples, pack_samples(sums)
+
+
+for _kind in (DictSums, native.CaptureSums):
+    if _kind is not None:
+        copyreg.pickle(_kind, _reduced)

@@ -6,6 +6,7 @@ estimates how many names there are.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from heapq import nlargest
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ HLL_ERROR = 0.0065
 
 KINDS = {
     b"h": "host",
+    b"d": "tld",
     b"m": "mime",
     b"s": "status",
     b"l": "language",
@@ -32,17 +34,17 @@ KINDS = {
     b"x": "mime_by_month",
 }
 """The tables, by the kind of their groups."""
-DERIVED = ("domain", "tld")
-"""Those that are computed from hosts."""
+DERIVED = "domain"
+"""The table that is computed from hosts."""
 
 Row = tuple[bytes, int, int | None, int]
-"""A name, its captures, URLs (None: unknown) and bytes."""
+"""A name, its captures, URLs (None: unknown) and bytes. Hosts and domains are reversed, as in keys."""
 
 
 class PackedTable(NamedTuple):
     """A table, for another process: its rows, or its sketches of captures, bytes and names."""
 
-    rows: dict[bytes, tuple[int, int, int]]
+    rows: dict[bytes, Group]
     sketches: tuple[bytes, bytes, bytes] | None
 
 
@@ -51,25 +53,27 @@ class Table:
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._rows: dict[bytes, tuple[int, int, int]] = {}
+        self._rows: dict[bytes, Group] = {}
         self._sketches: _Sketches | None = None
 
-    def add(self, name: bytes, captures: int, urls: int, size: int) -> None:
-        """Add to a group."""
-        if self._sketches is not None:
-            self._sketches.add(name, captures, size)
-            return
-        old = self._rows.get(name)
-        self._rows[name] = (
-            (captures, urls, size) if old is None else (old[0] + captures, old[1] + urls, old[2] + size)
-        )
-        if len(self._rows) > self._most:
-            self._to_sketches()
+    def add(self, groups: Iterable[Group]) -> None:
+        """Add to groups."""
+        if self._sketches is None:
+            known = self._rows
+            for group in groups:
+                name = group[0]
+                if name in known:
+                    old = known[name]
+                    group = (name, old[1] + group[1], old[2] + group[2], old[3] + group[3])
+                known[name] = group
+            if len(known) > self._most:
+                self._to_sketches()
+        else:
+            self._sketches.add(groups)
 
     def _to_sketches(self) -> None:
         self._sketches = _Sketches()
-        for name, (captures, _, size) in self._rows.items():
-            self._sketches.add(name, captures, size)
+        self._sketches.add(self._rows.values())
         self._rows = {}
 
     def pack(self) -> PackedTable:
@@ -86,8 +90,7 @@ class Table:
         if not self._rows and self._sketches is None:
             self._rows = dict(other.rows)  # as for a collection of one part: ten times as fast
             return
-        for name, row in other.rows.items():
-            self.add(name, *row)
+        self.add(other.rows.values())
 
     @property
     def is_exact(self) -> bool:
@@ -106,9 +109,7 @@ class Table:
 
     def top(self, number: int) -> list[Row]:
         """The rows with the most captures."""
-        rows: list[Row] = [(name, *row) for name, row in self._rows.items()]
-        if self._sketches is not None:
-            rows = self._sketches.rows()
+        rows: Iterable[Row] = self._rows.values() if self._sketches is None else self._sketches.rows()
         return nlargest(number, rows, key=lambda row: (row[1], row[3], row[0]))
 
 
@@ -123,11 +124,13 @@ class _Sketches:
         self._bytes = datasketches.frequent_strings_sketch(_SKETCH)
         self._names = datasketches.hll_sketch(_HLL, datasketches.tgt_hll_type.HLL_8)
 
-    def add(self, name: bytes, captures: int, size: int) -> None:
-        text = name.decode("latin-1")
-        self._captures.update(text, captures)
-        self._bytes.update(text, size)
-        self._names.update(text)
+    def add(self, groups: Iterable[Group]) -> None:
+        count, measure, note = self._captures.update, self._bytes.update, self._names.update
+        for name, captures, _, size in groups:
+            text = name.decode("latin-1")
+            count(text, captures)
+            measure(text, size)
+            note(text)
 
     def pack(self) -> tuple[bytes, bytes, bytes]:
         return self._captures.serialize(), self._bytes.serialize(), self._names.serialize_compact()
@@ -153,16 +156,17 @@ class _Sketches:
         return [(one[0].encode("latin-1"), one[1], None, self._bytes.get_estimate(one[0])) for one in found]
 
 
-def site_of(host: bytes, suffixes: PublicSuffixes) -> tuple[bytes, bytes]:
-    """The registered domain and the top-level domain of a host, which is reversed as in a key. NONE for an IP address.
+def domain_of(host: bytes, suffixes: PublicSuffixes) -> bytes:
+    """The registered domain of a host, both reversed as in keys; the host itself if it has none, as an IP address.
 
-    >>> site_of(b"com,example,www", PublicSuffixes(["com"]))
-    (b'example.com', b'com')
+    >>> domain_of(b"com,example,www", PublicSuffixes(["com"]))
+    b'com,example'
     """
-    first, _, rest = host.partition(b",")
-    if host == NONE or not rest or first.isdigit():
-        return (host, NONE)
-    return name_of_host(suffixes.registered(host) or host), first
+    return (
+        host
+        if host[:1].isdigit() and host.partition(b",")[0].isdigit()
+        else suffixes.registered(host) or host
+    )
 
 
 def name_of_host(host: bytes) -> bytes:
@@ -179,19 +183,14 @@ class ReportTables:
 
     def __init__(self, suffixes: PublicSuffixes, most: int = MOST) -> None:
         self._suffixes = suffixes
-        self.tables = {name: Table(most) for name in (*KINDS.values(), *DERIVED)}
+        self.tables = {name: Table(most) for name in (*KINDS.values(), DERIVED)}
 
-    def take(self, groups: list[Group]) -> None:
+    def take(self, kinds: dict[bytes, list[Group]]) -> None:
         """Add groups as `CaptureSums.groups` returns them."""
-        tables = self.tables
-        for named, captures, urls, size in groups:
-            kind, name = named[:1], named[1:]
-            if kind == b"h":
-                domain, tld = site_of(name, self._suffixes)
-                tables["domain"].add(domain, captures, urls, size)
-                tables["tld"].add(tld, captures, urls, size)
-                name = name_of_host(name)
-            tables[KINDS[kind]].add(name, captures, urls, size)
+        tables, suffixes = self.tables, self._suffixes
+        for kind, groups in kinds.items():
+            tables[KINDS[kind]].add(groups)
+        tables[DERIVED].add((domain_of(group[0], suffixes), *group[1:]) for group in kinds.get(b"h", ()))
 
     def pack(self) -> dict[str, PackedTable]:
         """Return all of them for `absorb`."""

@@ -12,7 +12,7 @@ from itertools import islice
 from operator import lt
 from typing import NamedTuple
 
-from cdxmill.formats.archives.small_member import inflate_next
+from cdxmill.formats.archives.small_member import inflate_member, inflate_next
 from cdxmill.formats.clusters.sections import cut_sections
 from cdxmill.formats.clusters.zipnum import MAX_BLOCK, BlockRef, format_part_line, key_of
 from cdxmill.messages import count
@@ -100,7 +100,7 @@ def read_blocks(read_at: ReadAt, lengths: Mapping[int, int]) -> Iterator[Checked
             yield found
             continue
         number, offset, length, text, sections = found
-        yield CheckedBlock(number, offset, length, text.split(b"\n")[:-1], sections)
+        yield CheckedBlock(number, offset, length, bytes(text).split(b"\n")[:-1], sections)
 
 
 class ShardBlock(NamedTuple):
@@ -109,7 +109,7 @@ class ShardBlock(NamedTuple):
     number: int
     offset: int
     length: int
-    text: bytes
+    text: bytes | bytearray
     sections: Sequence[int]
 
 
@@ -151,10 +151,14 @@ def _block_at(window: Window, pos: int, length: int, check_sections: bool) -> Se
 
 
 def _quick_block(window: Window, pos: int, length: int) -> SectionedBlock | None:
-    """The block at `pos` as one section; None if it cannot be read the quick way."""
+    """The block at `pos` as one section; None if it cannot be read the quick way. `length` may be wrong."""
+    if 0 < length <= _QUICK_AHEAD:
+        data = inflate_member(window.get(pos, length), _QUICK_CONTENT)
+        if data is not None:
+            return SectionedBlock(data, pos + length, [0])
     buffer, index = window.at(pos, max(_QUICK_MEMBER, min(length, _QUICK_AHEAD)))
     found = inflate_next(buffer, index, _QUICK_CONTENT)
-    return None if found is None else SectionedBlock(bytes(found[0]), pos + found[1] - index, [0])
+    return None if found is None else SectionedBlock(found[0], pos + found[1] - index, [0])
 
 
 def _slow_block(window: Window, pos: int) -> SectionedBlock:

@@ -22,7 +22,7 @@ from cdxmill.stages.window import MemberError, Window, inflating_library
 class SectionedBlock(NamedTuple):
     """The text of a block, the offset after the block, and where its sections begin in the text."""
 
-    text: bytes
+    text: bytes | bytearray
     end: int
     starts: list[int]
 

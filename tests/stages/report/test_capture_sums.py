@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from cdxmill.formats.lines.public_suffixes import PublicSuffixes
 from cdxmill.stages import native
 from cdxmill.stages.report.capture_sums import DictSums, Large, Totals, new_sums, take_text
 from cdxmill.stages.report.tables import HLL_ERROR, Table
+from tests.material.sanitizers import run_sanitized
 
 KEYS = (
     "com,a)/",
@@ -72,12 +75,42 @@ def test_the_compiled_sums_are_those_of_python(given_texts: list[bytes], floor: 
     compiled, plain = new_sums(True), DictSums(True)
     for text in given_texts:
         large: tuple[list[Large], list[Large]] = [], []
-        assert take_text(compiled, text, floor, large[0]) == take_text(plain, text, floor, large[1])
+        assert take_text(compiled, bytearray(text), floor, large[0]) == take_text(
+            plain, text, floor, large[1]
+        )
         assert large[0] == large[1]
-        assert sorted(compiled.groups()) == sorted(plain.groups())
+        groups, expected = compiled.groups(), plain.groups()
+        assert {kind: sorted(found) for kind, found in groups.items()} == {
+            kind: sorted(found) for kind, found in expected.items()
+        }
     assert Totals(*compiled.totals()) == plain.totals()
     for which in ("digests", "urls"):
         assert compiled.sampled(which) == plain.sampled(which)
+
+
+_SANITIZED = """
+import random, sys, _native
+random = random.Random(5)
+pieces = [piece.encode("utf-8", "surrogateescape") for piece in sys.argv[1:]]
+sums = _native.CaptureSums(True)
+for number in range(6_000):
+    fields = b", ".join(b'"%b": %b' % (random.choice(pieces), random.choice(pieces)) for _ in range(random.randrange(6)))
+    line = b'com,%b)/ 2020%b {%b}' % (random.choice(pieces), random.choice(pieces), fields)
+    text = b"\\n".join([line] * random.randrange(1, 40))
+    data = bytearray(text[: len(text) - random.randrange(3)])
+    sums.take(data, random.randrange(len(data)), 10, [])
+    if number % 50 == 0:
+        sums.groups()
+other = _native.CaptureSums(True)
+for which in ("digests", "urls"):
+    other.absorb(which, sums.pack(which))
+assert other.sampled("urls") == sums.sampled("urls")
+"""
+
+
+def test_no_byte_outside_of_a_text_is_touched(tmp_path: Path) -> None:
+    words = [f'"{name}"' for name in NAMES]
+    run_sanitized(_SANITIZED, tmp_path, *NAMES, *words, *(value.replace("\0", "") for value in VALUES))
 
 
 def test_sums_of_two_processes_are_joined() -> None:
@@ -93,6 +126,12 @@ def test_sums_of_two_processes_are_joined() -> None:
         level, values, repeated, saved = both.sampled("digests")
         assert (level, values) == (0, 40)
         assert saved == repeated * 10
+
+
+def test_short_digests_of_different_lengths_are_not_mixed_up() -> None:
+    sums = new_sums(False)
+    take_text(sums, b"".join(b"a)/ 2020 a b c %d 1\n" % one for one in range(20_000)), 9, [])
+    assert sums.sampled("digests") == (0, 20_000, 0, 0)
 
 
 @pytest.mark.skipif(native.CaptureSums is None, reason="the sample of Python has no bound")
@@ -111,9 +150,9 @@ def test_many_digests_are_sampled() -> None:
 def test_many_names_are_sketched() -> None:
     table, other = Table(1000), Table(1000)
     for number in range(20_000):
-        (table if number % 2 else other).add(b"host%d\xff" % number, 1, 1, 10)
-    table.add(b"large", 5000, 1, 7)
-    other.add(b"large", 5000, 1, 7)
+        (table if number % 2 else other).add([(b"host%d\xff" % number, 1, 1, 10)])
+    table.add([(b"large", 5000, 1, 7)])
+    other.add([(b"large", 5000, 1, 7)])
     table.absorb(other.pack())
     assert not table.is_exact
     assert abs(table.distinct() / 20_001 - 1) < 5 * HLL_ERROR
