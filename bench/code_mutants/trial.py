@@ -114,11 +114,11 @@ class _Watch:
     """Tells which test is running, and limits its CPU time. The tests whose names are like that of a file come first."""
 
     def __init__(self, running: Path, path: str, alone: str = "") -> None:
-        self._running, self._words, self._alone = running, set(Path(path).stem.split("_")), alone
+        self._running, self._words, self._alone = running, _words(Path(path)), alone
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Put the tests in order; with `alone`, leave that one only."""
-        items.sort(key=lambda item: -len(self._words & set(item.path.stem.split("_"))))
+        items.sort(key=lambda item: -len(self._words & _words(item.path)))
         if self._alone:
             items[:] = [item for item in items if item.nodeid == self._alone]
 
@@ -128,6 +128,11 @@ class _Watch:
         used = resource.getrusage(resource.RUSAGE_SELF)
         most = round(used.ru_utime + used.ru_stime) + _SECONDS
         resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
+
+
+def _words(path: Path) -> set[str]:
+    """The words in the name of a file, by their first letters: change and changed are alike."""
+    return {word[:5] for word in path.stem.split("_")}
 
 
 def diff_of(mutant: Mutant) -> str:
