@@ -229,9 +229,16 @@ def test_what_cannot_be_stored_is_an_error_and_nothing_is_written(
 ) -> None:
     file = write_plain(tmp_path / "in.txt", lines)
     (tmp_path / "out").mkdir()
-    with pytest.raises(InputError, match=reason):
+    with pytest.raises(InputError, match=reason) as caught:
         build(tmp_path / "out", file, layout=layout)
+    assert caught.value.path == str(file)
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_an_error_of_several_inputs_counts_them(tmp_path: Path) -> None:
+    one, other = (write_plain(tmp_path / name, [b"a" * 70000 + b"\t1 2 3 4 5"]) for name in ("a", "b"))
+    with pytest.raises(InputError, match=r"^2 inputs: .* longer than a block"):
+        build(tmp_path, one, other)
 
 
 def test_two_inputs_are_each_checked_to_be_sorted(tmp_path: Path) -> None:
