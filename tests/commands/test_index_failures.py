@@ -48,6 +48,16 @@ def test_other_archives_do_not_make_a_failure_forgotten(directory: Path) -> None
     assert listed() == ["cut.warc.gz"]
 
 
+@pytest.mark.parametrize("command", ["index", "recompress"])
+def test_a_failure_of_an_archive_of_a_manifest_names_its_line(
+    command: str, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("list").write_text("good.warc.gz\ncut.warc.gz\n")
+    assert main([command, "-q", "-p", "1", "-o", "out", "--manifest", "list"]) == 1
+    assert capsys.readouterr().err.startswith("list:2: cut.warc.gz@")
+    assert listed() == ["cut.warc.gz"]
+
+
 def test_another_spelling_is_the_same_archive(directory: Path) -> None:
     Path("list").write_text("cut.warc.gz\n")
     assert index("cut.warc.gz") == 1
