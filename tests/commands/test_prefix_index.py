@@ -235,12 +235,6 @@ def test_what_cannot_be_stored_is_an_error_and_nothing_is_written(
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_an_error_of_several_inputs_counts_them(tmp_path: Path) -> None:
-    one, other = (write_plain(tmp_path / name, [b"a" * 70000 + b"\t1 2 3 4 5"]) for name in ("a", "b"))
-    with pytest.raises(InputError, match=r"^2 inputs: .* longer than a block"):
-        build(tmp_path, one, other)
-
-
 def test_two_inputs_are_each_checked_to_be_sorted(tmp_path: Path) -> None:
     good, bad = write_plain(tmp_path / "a.cdxj", LINES), write_plain(tmp_path / "b.cdxj", LINES[::-1])
     with pytest.raises(InputError, match=r"b\.cdxj: not sorted"):
