@@ -82,6 +82,14 @@ def test_what_cannot_exist_is_absent(name: str, tmp_path: Path) -> None:
     assert not locate(tmp_path / name).exists()
 
 
+def test_a_pipe_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(StoppedError, match="is a device or a pipe"), locate(tmp_path / "pipe").write_atomic():
+        pass
+    assert (tmp_path / "pipe").is_fifo()
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
 def test_of_a_link_to_a_directory_the_link_is_removed(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/file").touch()
