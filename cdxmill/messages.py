@@ -107,8 +107,8 @@ def _write(text: str) -> None:
 
 def human_bytes(size: float) -> str:
     """
-    >>> human_bytes(1536), human_bytes(5), human_bytes(3 << 30)
-    ('1.5 KiB', '5 B', '3.0 GiB')
+    >>> [human_bytes(size) for size in (5, 1023, 1024, 1536, 3 << 30, 1 << 60)]
+    ['5 B', '1023 B', '1.0 KiB', '1.5 KiB', '3.0 GiB', '1048576.0 TiB']
     """
     units = ["B", "KiB", "MiB", "GiB", "TiB"]
     while size >= 1024 and len(units) > 1:

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import hypothesis
 import pytest
 
+from bench.command_server import CommandServer
+
 from .material.advice import advice_checked
-from .material.command_server import CommandServer
 
 ROOT = Path(__file__).resolve().parents[1]
 ARCHIVE_ENDINGS = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz", ".wat.gz", ".wet.gz")

@@ -5,7 +5,8 @@ usage: python -m bench.code_mutants [--seed N] [--count N] [-p N] [--since REVIS
 FILEs are those of the package, such as cdxmill/running/lock.py; by default the files with an entry of their own in tests.tsv.
 A fault is a condition that is negated or loses a part, an operator or number that is another one, or a statement that is
 missing. The same seed gives the same faults as long as their lines are the same. Survivors are printed as a diff with their
-name, and the exit status is 1. Where tests fail without a fault, none is judged. If one does no harm, add its name and the reason to accepted.tsv; else write a test.
+name, and the exit status is 1. The test that fails is run again without the fault; if it fails, too, nothing is judged. If a
+survivor does no harm, add its name and the reason to accepted.tsv; else write a test.
 """
 
 from __future__ import annotations

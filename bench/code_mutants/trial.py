@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
@@ -22,10 +23,10 @@ from .changes import Mutant
 ROOT = Path(__file__).resolve().parents[2]
 _COPIED = ("bench", "bin", "cdxmill", "conf", "docs", "jobs", "tests")
 _LIBRARIES = ("hypothesis", "boto3", "warcio", "zstandard", "urllib3", "moto.server")
-_LEAST_SECONDS, _FACTOR = 20, 5
-"""A mutant may take this much CPU time, and this many times what the tests take without a fault."""
-_PATIENCE = 600.0
-"""Seconds, for a mutant that waits for ever, besides those that the tests take without a fault."""
+_SECONDS = 90
+"""CPU time that one test may take: with a mutant, a loop may have no end."""
+_PATIENCE = 300.0
+"""Seconds for one test: a mutant may wait for ever."""
 
 
 class Lab:
@@ -33,7 +34,7 @@ class Lab:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        skipped = shutil.ignore_patterns("__pycache__", "corpora", "measured")
+        skipped = shutil.ignore_patterns("corpora", "measured")
         for name in _COPIED:
             shutil.copytree(ROOT / name, directory / name, ignore=skipped, symlinks=True)
         for path in ROOT.iterdir():
@@ -42,57 +43,60 @@ class Lab:
         for name in _LIBRARIES:
             with suppress(ImportError):
                 import_module(name)
-        self._seconds: dict[tuple[str, ...], float] = {}
-        self._patience: dict[tuple[str, ...], float] = {}
-        self._failing: set[tuple[str, ...]] = set()
+        self._running = directory / "running"
+        self._sound: set[str] = set()
 
     def is_noticed(self, mutant: Mutant, tests: tuple[str, ...]) -> bool:
-        """Whether a test fails. Raises ValueError if one fails without the fault."""
-        if tests in self._failing:
-            raise ValueError(f"{' '.join(tests)}: fails without a fault, see above")
-        if tests not in self._seconds:
-            before, start = _cpu_seconds(), time.monotonic()
-            if self._status(tests, 3600, 3600):
-                self._failing.add(tests)
+        """Whether a test fails. Raises ValueError if it fails without the fault, too."""
+        with self._changed(mutant):
+            if not self._status(tests, _Watch(self._running, mutant.path)):
+                return False
+        failed = self._running.read_text()
+        if failed not in self._sound:
+            alone = (failed.partition("::")[0],) if failed else (*tests, "--collect-only")
+            if self._status(alone, _Watch(self._running, mutant.path, failed)):
                 output = (self._directory / "output").read_text(errors="replace")
-                raise ValueError(f"{' '.join(tests)}: fails without a fault:\n{output[-2000:]}")
-            self._seconds[tests] = _cpu_seconds() - before
-            self._patience[tests] = _PATIENCE + time.monotonic() - start
+                raise ValueError(f"{failed or tests}: fails without a fault:\n{output[-2000:]}")
+            self._sound.add(failed)
+        return True
+
+    @contextmanager
+    def _changed(self, mutant: Mutant) -> Iterator[None]:
         path = self._directory / mutant.path
         source, times = path.read_bytes(), path.stat()
         path.write_bytes(mutant.apply(source))
         os.utime(path, (times.st_atime, times.st_mtime + 1000))  # what is compiled of the file is out of date
         try:
-            most = _LEAST_SECONDS + round(_FACTOR * self._seconds[tests])
-            return self._status(tests, most, self._patience[tests]) != 0
+            yield
         finally:
             path.write_bytes(source)
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
-    def _status(self, tests: tuple[str, ...], seconds: int, patience: float) -> int:
+    def _status(self, tests: tuple[str, ...], watch: _Watch) -> int:
         sys.stdout.flush()
+        self._running.write_text("")
         child = os.fork()
         if not child:
-            self._become_tests(tests, seconds)
-        end = time.monotonic() + patience
+            self._become_tests(tests, watch)
         try:
-            while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < end:
+            while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
+                if time.time() - self._running.stat().st_mtime > _PATIENCE:
+                    break
                 time.sleep(0.05)
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(child, signal.SIGKILL)
         return ended[1] if ended[0] else os.waitpid(child, 0)[1]
 
-    def _become_tests(self, tests: tuple[str, ...], seconds: int) -> NoReturn:
+    def _become_tests(self, tests: tuple[str, ...], watch: _Watch) -> NoReturn:
         os.setsid()
         os.chdir(self._directory)
         os.environ |= {"PYTHONPATH": str(self._directory), "PYTHONDONTWRITEBYTECODE": "1"}
         os.environ.setdefault("CDXMILL_SAMPLES", str((ROOT / "../shared/samples").resolve()))
-        sys.dont_write_bytecode = bool(self._seconds)  # the first run compiles the copy
+        sys.dont_write_bytecode = True
         sys.path[:] = [str(self._directory), *(path for path in sys.path if path not in ("", str(ROOT)))]
         for name in [name for name in sys.modules if name.split(".")[0] in ("bench", "cdxmill", "tests")]:
             del sys.modules[name]
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         output = os.open("output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         for number in (1, 2):
             os.dup2(output, number)
@@ -101,14 +105,34 @@ class Lab:
         given += ["--doctest-modules", "--rootdir", str(self._directory)]
         status = 99
         try:
-            status = int(pytest.main([*given, *tests]))
+            status = int(pytest.main([*given, *tests], [watch]))
         finally:
             os._exit(status)
 
 
-def _cpu_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+class _Watch:
+    """Tells which test is running, and limits its CPU time. The tests whose names are like that of a file come first."""
+
+    def __init__(self, running: Path, path: str, alone: str = "") -> None:
+        self._running, self._words, self._alone = running, _words(Path(path)), alone
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Put the tests in order; with `alone`, leave that one only."""
+        items.sort(key=lambda item: -len(self._words & _words(item.path)))
+        if self._alone:
+            items[:] = [item for item in items if item.nodeid == self._alone]
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Note the test."""
+        self._running.write_text(nodeid)
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        most = round(used.ru_utime + used.ru_stime) + _SECONDS
+        resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
+
+
+def _words(path: Path) -> set[str]:
+    """The words in the name of a file, by their first letters: change and changed are alike."""
+    return {word[:5] for word in path.stem.split("_")}
 
 
 def diff_of(mutant: Mutant) -> str:

@@ -1,6 +1,6 @@
 """The Nth operation of a command on files fails, or the command is killed there. What is left, and what a rerun makes of it.
 
-    python -m bench.crash CDXMILL ARCHIVES WORK [--count N] [--seed N] [--only SCENARIO,...] [--kills]
+    python -m bench.crash ARCHIVES WORK [--count N] [--seed N] [--only SCENARIO,...] [--kills]
 
 ARCHIVES has pywb's sample archives. For each scenario of scenarios.py, N points are drawn from all operations and faults, with
 --kills from the kills alone. A kill at 200 moments of each command that changes a collection:
@@ -201,7 +201,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("cdxmill", type=Path)
     parser.add_argument("archives", type=Path)
     parser.add_argument("work", type=Path)
     parser.add_argument("--count", type=int, default=60)
@@ -210,22 +209,22 @@ def main() -> int:
     parser.add_argument("--kills", action="store_true")
     options = parser.parse_args()
     shutil.rmtree(options.work, ignore_errors=True)
-    bench = CrashBench(options.cdxmill.absolute(), options.archives.resolve(), options.work.resolve())
     rng = random.Random(options.seed)
     told: Counter[str] = Counter()
     tried = 0
-    for scenario in all_scenarios(bench):
-        if options.only and scenario.name not in options.only.split(","):
-            continue
-        wanted = without_fault(bench, scenario)
-        points = [one for one in all_points(bench, scenario) if one.fault in KILLS or not options.kills]
-        drawn = rng.sample(points, min(options.count, len(points)))
-        for point in drawn:
-            for text in findings(bench, scenario, point, wanted):
-                told[text.split()[0]] += 1
-                print(text, flush=True)
-        tried += len(drawn)
-        print(f"{scenario.name}: {len(drawn)} of {len(points)} points", flush=True)
+    with CrashBench(options.archives.resolve(), options.work.resolve()) as bench:
+        for scenario in all_scenarios(bench):
+            if options.only and scenario.name not in options.only.split(","):
+                continue
+            wanted = without_fault(bench, scenario)
+            points = [one for one in all_points(bench, scenario) if one.fault in KILLS or not options.kills]
+            drawn = rng.sample(points, min(options.count, len(points)))
+            for point in drawn:
+                for text in findings(bench, scenario, point, wanted):
+                    told[text.split()[0]] += 1
+                    print(text, flush=True)
+            tried += len(drawn)
+            print(f"{scenario.name}: {len(drawn)} of {len(points)} points", flush=True)
     print(f"{tried} points; findings: {dict(told)}")
     return 1 if told else 0
 

@@ -7,10 +7,11 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
+
+from bench.command_server import CommandServer
 
 SHIM = Path(__file__).with_name("faultshim.c")
 WRITES = "open,write,close,rename,unlink,mkdir,rmdir,fsync,truncate"
@@ -40,14 +41,21 @@ def build_shim(directory: Path) -> Path:
 class CrashBench:
     """The directories of all runs: `base` has inputs, `out` has outputs, `tmp` is TMPDIR."""
 
-    def __init__(self, cdxmill: Path, archives: Path, work: Path) -> None:
-        self._cdxmill, self._work = str(cdxmill), work
+    def __init__(self, archives: Path, work: Path) -> None:
+        self._work = work
         self.base, self.out, self._tmp = work / "base", work / "out", work / "tmp"
         for directory in (self.base, self._tmp):
             directory.mkdir(parents=True)
-        self._shim = build_shim(work)
+        self._shim = {"LD_PRELOAD": str(build_shim(work))}
+        self._server = CommandServer(**self._shim)
         self._counter, self._log = work / "counter", work / "log"
         self._make_inputs(archives)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._server.__exit__(*error)
 
     def _make_inputs(self, archives: Path) -> None:
         for name in _SMALL:
@@ -102,7 +110,7 @@ class CrashBench:
 
     def plain(self, *arguments: str) -> None:
         """Run a command without a fault."""
-        subprocess.run([self._cdxmill, *arguments], check=False, stderr=subprocess.DEVNULL, cwd=self._work)
+        self._server.run(*arguments, cwd=self._work)
 
     def reset(self, prepare: Callable[[], None]) -> dict[str, bytes]:
         """Empty the directories, and prepare what exists before a command."""
@@ -129,24 +137,12 @@ class CrashBench:
             self._counter.unlink(missing_ok=True)
             self._log.unlink(missing_ok=True)
             roots = f"{self.out}:{self.base}:{self._tmp}"
-            environment |= {"LD_PRELOAD": str(self._shim), "FAULT_ROOTS": roots, **fault}
+            environment |= {**self._shim, "FAULT_ROOTS": roots, **fault}
             environment |= {"FAULT_COUNTER": str(self._counter), "FAULT_LOG": str(self._log)}
-        process = subprocess.Popen(
-            [self._cdxmill, *command],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-            cwd=self._work,
-            start_new_session=True,
-        )
-        try:
-            stdout, stderr = process.communicate(timeout=TIMEOUT)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+        ended = self._server.run(*command, cwd=self._work, env=environment, seconds=TIMEOUT)
+        if ended.returncode == -signal.SIGALRM:
             return Done(-999, "", b"")
-        _wait_for_group(process.pid)
-        done = Done(process.returncode, stderr.decode("utf-8", "replace"), stdout)
+        done = Done(ended.returncode, ended.stderr.decode("utf-8", "replace"), ended.stdout)
         return self._with_counts(done, fault) if fault else done
 
     def _with_counts(self, done: Done, fault: dict[str, str]) -> Done:
@@ -156,13 +152,3 @@ class CrashBench:
         operation = at[0].split(" ", 2)[2].replace(str(self._work), "") if at else ""
         operations, fired = (int.from_bytes(counts[start : start + 8], "little") for start in (0, 8))
         return done._replace(operations=operations, fired=fired, operation=operation)
-
-
-def _wait_for_group(number: int) -> None:
-    """Workers of a killed process end by themselves; wait until none writes any more."""
-    for _ in range(100):
-        try:
-            os.killpg(number, 0)
-        except ProcessLookupError:
-            return
-        time.sleep(0.02)

@@ -37,8 +37,8 @@ def is_own_record(path: str) -> bool:
 
     >>> [is_own_record(name) for name in ("cdx/failures.tsv", ".outputs.tsv", "_a.cdx.gz.failures", "a.zst.offsets.gz")]
     [True, True, True, True]
-    >>> is_own_record("a.tsv")
-    False
+    >>> [is_own_record(name) for name in ("a.tsv", "_a.tsv", "a.cdx.gz.failures")]
+    [False, False, False]
     """
     name = posixpath.basename(path)
     is_list = name.startswith("_") and name.endswith(BESIDE)

@@ -25,6 +25,7 @@ def test_a_cluster_is_a_table(cluster: Path) -> None:
     with cdxmill.Cluster(cluster) as opened:
         batches = list(opened.to_arrow())
         assert [batch.num_rows for batch in batches] == [5]
+        assert str(batches[0].schema.field("url_host_registered_domain").type) == "string"
         assert batches[0].column("url_host_registered_domain").to_pylist() == domains
         assert opened.to_arrow("http://host1.com/").read_all().num_rows == 1
         assert list(opened.to_pandas("*.com")["url_host_registered_domain"]) == domains

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +14,8 @@ import pytest
 
 from cdxmill.commands.clusters.zipnum import build_cluster
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
+from cdxmill.formats.clusters.manifest import splits_digest
+from cdxmill.formats.clusters.split_points import format_sequence_file, format_text, parse_text
 
 from ..material.cdx_files import write_gzip
 from .checking import Told, found, shard_files
@@ -75,8 +80,11 @@ def test_shards_are_found_whose_names_the_index_cuts(cluster: Path, ending: str)
 
 
 def change_manifest(cluster: Path, change: Callable[[dict[str, object]], object]) -> None:
+    """With a checksum that fits, as a program would write it."""
     content = json.loads((cluster / "cluster.json").read_bytes())
     change(content)
+    del content["sha256"]
+    content["sha256"] = hashlib.sha256(json.dumps(content, indent=1).encode()).hexdigest()
     (cluster / "cluster.json").write_text(json.dumps(content, indent=1) + "\n")
 
 
@@ -103,6 +111,28 @@ def change_manifest(cluster: Path, change: Callable[[dict[str, object]], object]
 def test_a_changed_manifest_is_found(change: Callable[[dict[str, object]], object], cluster: Path) -> None:
     change_manifest(cluster, change)
     assert found(cluster)
+
+
+@pytest.mark.parametrize(
+    ("shard", "line", "after", "reason"),
+    [
+        (1, 0, b"", None),
+        (1, 0, b"\0", "cdx-00001.gz: starts with .*, which is below its split point "),
+        (0, -1, b"", "cdx-00000.gz: ends with .*, which is not below the next split point "),
+        (0, -1, b"\0", None),
+    ],
+)
+def test_a_line_that_equals_a_split_point_belongs_to_the_shard_behind_it(
+    shard: int, line: int, after: bytes, reason: str | None, cluster: Path
+) -> None:
+    points = parse_text((cluster / "splits.txt").read_bytes())
+    points[0] = gzip.decompress(shard_files(cluster)[shard].read_bytes()).splitlines()[line] + after
+    (cluster / "splits.txt").write_bytes(format_text(points))
+    (cluster / "splits.seq").write_bytes(format_sequence_file(points))
+    change_manifest(cluster, lambda content: content.update(splits_sha256=splits_digest(points)))
+    told = found(cluster)
+    assert len(told) == (reason is not None)
+    assert reason is None or re.search(reason, told[0])
 
 
 def test_of_a_moved_cluster_the_first_20_locations_are_reported(tmp_path: Path) -> None:

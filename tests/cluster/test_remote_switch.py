@@ -346,3 +346,15 @@ def test_what_a_killed_command_has_left_does_not_get_into_the_cluster_of_another
 
 def local_names(directory: Path) -> set[str]:
     return {path.name for path in directory.iterdir()}
+
+
+def test_an_index_that_is_replaced_while_it_is_read_is_not_taken_for_corrupt_or_whole(
+    url: Location, clusters: tuple[Path, Path]
+) -> None:
+    put(clusters[0], url)
+    with reader.open_cluster(url) as opened:
+        blocks = opened.index.blocks(b"")
+        next(blocks)
+        put(clusters[1], url)
+        with pytest.raises(InputError, match="while it was read; run it again"):
+            list(blocks)

@@ -49,6 +49,23 @@ def lines_in(cluster: str) -> list[str]:
         return [line.decode() for lines in opened.lines("*") for line in lines]
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("cluster.json", b"{}", "even/cluster.json: is corrupt (not a cluster.json of format 1)"),
+        ("cluster.idx", b"no columns\n", "even/cluster.idx@0: "),
+        ("cdx-00007.gz", b"", "even/cdx-00007.gz: "),
+    ],
+)
+def test_a_merge_reports_what_is_wrong_with_a_cluster(
+    name: str, data: bytes, reason: str, place: Path, run_cdxmill: RunCdxmill
+) -> None:
+    Path("even", name).write_bytes(data)
+    done = run_cdxmill("merge", "-q", "-o", "all", "even", "odd")
+    assert (done.returncode, reason in done.stderr.decode()) == (1, True), done.stderr
+    assert lines_in("all") == sorted([*EVEN, *ODD])
+
+
 def test_a_merge_misses_a_corrupt_block_alone(place: Path, run_cdxmill: RunCdxmill) -> None:
     offset = second_block("even")
     overwrite(Path("even/cdx-00000.gz"), offset + 1500)

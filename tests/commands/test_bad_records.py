@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import faulthandler
 import gzip
 import os
@@ -13,6 +14,7 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.commands.count import CountTask, count_watched
+from cdxmill.commands.scanning import scan_one
 from cdxmill.inputs.named import named_input
 from cdxmill.running.watched import Limits
 from cdxmill.stages.counting.own_counter import OwnCounter
@@ -20,6 +22,7 @@ from cdxmill.stages.counting.tally import sum_lines
 from cdxmill.stages.lines.merge_lines import merge_runs
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.pages.parse_page import Page
+from cdxmill.stages.records.decode_payload import PayloadError
 from cdxmill.storage.scratch import Scratch
 
 from .test_scan import archive, rows
@@ -123,3 +126,31 @@ def test_a_record_that_hangs_or_crashes_costs_count_that_record(tmp_path: Path) 
         (str(path), reason) for path in paths for reason in reasons
     ]
     assert all(one.offset and one.hint == "the record is skipped" for one in failures)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "reason"),
+    [
+        (MemoryError(), 1, ": not enough memory for this record"),
+        (PayloadError("needs a library"), 1, ": needs a library"),
+        (ValueError("odd"), 1, ": unexpected ValueError: odd; "),
+        (OSError(errno.ENOSPC, "No space left on device"), 3, "No space left on device"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_scan_tells_a_record_from_the_machine(
+    error: Exception,
+    status: int,
+    reason: str,
+    pywb_warcs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fails(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(scan_one, "FullRecord", fails)
+    words = ["-q", "-p", "1", "-o", str(tmp_path / "out"), "--extract", "header.warc-type"]
+    assert main(["scan", *words, str(pywb_warcs / "example.warc.gz")]) == status
+    assert reason in capsys.readouterr().err

@@ -10,6 +10,7 @@ import pytest
 
 from cdxmill import build as build_by_function
 from cdxmill.errors import UsageError
+from cdxmill.formats.clusters.split_points import format_sequence_file, format_text
 
 from ..conftest import RunCdxmill
 from ..material.cdx_files import cdxj, sort_unique, write_gzip, write_plain
@@ -220,6 +221,16 @@ def test_a_cluster_with_another_file_is_not_called_finished(
     assert f"C: already has this cluster, but {fault};".encode() in done.stderr
     assert run_cdxmill(command, "--replace", "-o", good, "-s", "2", inputs).returncode == 0
     assert published(good) == whole
+
+
+def test_split_files_of_another_cluster_are_noticed(
+    command: str, inputs: Path, good: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (good / "splits.txt").write_bytes(format_text([b"precious"]))
+    (good / "splits.seq").write_bytes(format_sequence_file([b"precious"]))
+    done = run_cdxmill(command, "-o", good, "-s", "2", inputs)
+    assert done.returncode == 2
+    assert b"splits.txt or splits.seq has other split points than cluster.json" in done.stderr
 
 
 def test_replace_builds_a_cluster_with_a_corrupt_shard_again(

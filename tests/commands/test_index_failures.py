@@ -48,6 +48,32 @@ def test_other_archives_do_not_make_a_failure_forgotten(directory: Path) -> None
     assert listed() == ["cut.warc.gz"]
 
 
+@pytest.mark.parametrize("command", ["index", "recompress"])
+def test_a_failure_of_an_archive_of_a_manifest_names_its_line(
+    command: str, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("list").write_text("good.warc.gz\ncut.warc.gz\n")
+    assert main([command, "-q", "-p", "1", "-o", "out", "--manifest", "list"]) == 1
+    assert capsys.readouterr().err.startswith("list:2: cut.warc.gz@")
+    assert listed() == ["cut.warc.gz"]
+
+
+def test_rows_are_added_to_a_list_that_a_kill_has_cut_and_not_to_another_name_of_it(directory: Path) -> None:
+    shutil.copyfile("cut.warc.gz", "other.warc.gz")
+    assert index("cut.warc.gz") == 1
+    whole = Path("out/failures.tsv").read_bytes()
+    for data in (whole, whole[:-1]):
+        Path("out/failures.tsv").write_bytes(data)
+        Path("copy.tsv").unlink(missing_ok=True)
+        Path("copy.tsv").hardlink_to("out/failures.tsv")
+        assert index("--replace", "other.warc.gz") == 1
+        assert listed() == ["cut.warc.gz", "other.warc.gz"]
+        assert Path("copy.tsv").read_bytes() == data
+    Path("out/failures.tsv").write_bytes(whole[:-1])
+    assert index("--replace", "other.warc.gz") == 1
+    assert listed() == ["cut.warc.gz", "other.warc.gz"]
+
+
 def test_another_spelling_is_the_same_archive(directory: Path) -> None:
     Path("list").write_text("cut.warc.gz\n")
     assert index("cut.warc.gz") == 1

@@ -229,8 +229,9 @@ def test_what_cannot_be_stored_is_an_error_and_nothing_is_written(
 ) -> None:
     file = write_plain(tmp_path / "in.txt", lines)
     (tmp_path / "out").mkdir()
-    with pytest.raises(InputError, match=reason):
+    with pytest.raises(InputError, match=reason) as caught:
         build(tmp_path / "out", file, layout=layout)
+    assert caught.value.path == str(file)
     assert list((tmp_path / "out").iterdir()) == []
 
 

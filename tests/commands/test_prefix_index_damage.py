@@ -86,3 +86,9 @@ def test_all_blocks_and_names_are_checked_by_a_lookup_of_everything(
         Path(tree).write_bytes(whole[:offset] + bytes((whole[offset] ^ 1,)) + whole[offset + 1 :])
         assert main(["lookup", tree, "*"]) == 1
         assert capfd.readouterr().err.startswith(f"cdxmill: {tree}@")
+
+
+def test_an_error_of_several_inputs_counts_them(tmp_path: Path) -> None:
+    one, other = (write_plain(tmp_path / name, [b"a" * 70000 + b"\t1 2 3 4 5"]) for name in ("a", "b"))
+    with pytest.raises(InputError, match=r"^2 inputs: .* longer than a block"):
+        build(tmp_path, one, other)

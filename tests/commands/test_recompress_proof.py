@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cdxmill import index, recompress, verify_archives
+from cdxmill.cli.main import main
 
 from .test_recompress import decompressed
 
@@ -124,7 +125,7 @@ def test_a_file_of_the_user_with_the_name_of_a_proof_stays(iana: Path, run_cdxmi
 
 @pytest.mark.parametrize("algorithm", ["sha1", "sha256", "md5"])
 def test_a_changed_payload_byte_is_a_failure(
-    algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     good, bad = response(b"good" * 99, algorithm=algorithm), response(b"bad" * 99, b"was" * 99, algorithm)
@@ -137,6 +138,9 @@ def test_a_changed_payload_byte_is_a_failure(
     assert (proof()["digests"], proof()["wrong_digests"]) == (3, 1)
     accepted = recompress("a.warc.gz", output="known", any_digest=True)
     assert accepted.failures == []
+    for options, is_told in (([], False), (["--any-digest"], True)):
+        main(["recompress", "--replace", "-o", "known", *options, "a.warc.gz"])
+        assert ("note: 1 record do not have the digest in their header" in capsys.readouterr().err) == is_told
     (found,) = verify_archives("a.warc.gz", "out/a.warc.zst").failures
     assert found.offset == failure.offset
     assert verify_archives("a.warc.gz", "out/a.warc.zst", any_digest=True).failures == []

@@ -116,6 +116,15 @@ def test_only_pages_and_plain_texts_have_one(tmp_path: Path) -> None:
     assert found == ["\n".join(LINES), "p{}", "plain: é", None, None, ""]
 
 
+def test_what_is_not_known_of_a_text_has_no_field(tmp_path: Path) -> None:
+    source = archive(tmp_path / "a.warc.gz", [b"<p>12345", b"<p>This is the language of the English people."])
+    assert scan("-o", tmp_path / "out", "--to", "wet.gz", source) == 0
+    _, number, words = (headers for headers, _ in by_warcio(tmp_path / "out/a.warc.wet.gz"))
+    assert words["warc-identified-content-language"] == "eng"
+    assert words.keys() - number.keys() == {"warc-identified-content-language"}
+    assert all(number.values())
+
+
 def test_what_a_wet_file_cannot_have_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = archive(tmp_path / "a.warc.gz", [b"<p>"])
     for wrong in (["--extract", "url,text"], ["--extract", "title"], ["--find", "x=text~y"]):

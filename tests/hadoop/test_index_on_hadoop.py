@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import re
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +14,6 @@ from .archives import (
     BAD,
     BAD_WACZ,
     INDEX,
-    INDEX_HERE,
     NOTED,
     OF_HDFS,
     OF_S3,
@@ -22,8 +23,12 @@ from .archives import (
     TOGETHER,
     Indexed,
 )
+from .conftest import Hadoop
 from .job_runs import HDFS, Ended, Jobs, files_below
+from .packed import BARE_NODE, pack
 
+CHECKOUT = Path(__file__).parents[2]
+REMOVED = "cc-index/cdx/CC-1/iana.cdx.gz"
 SOUND = len(OF_HDFS) + len(OF_S3) + 5
 
 
@@ -75,32 +80,51 @@ def test_archives_captures_and_failures_are_counted(indexed: Indexed) -> None:
 
 
 class Rerun(NamedTuple):
-    """The same job again, and the outputs' sizes and times before and after."""
+    """The same once more, with one index removed, and the outputs' sizes and times before that and after."""
 
-    job: Ended
+    status: int
+    stdout: bytes
+    stderr: str
     before: dict[str, tuple[int, float]]
     after: dict[str, tuple[int, float]]
 
 
 @pytest.fixture(scope="module")
-def rerun(indexed: Indexed, jobs: Jobs) -> Rerun:
+def rerun(indexed: Indexed, jobs: Jobs, hadoop: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Rerun:
+    """Started as users do: settings, then a launcher. The nodes have no Python: it is sent with the job."""
+    directory = tmp_path_factory.mktemp("rerun")
+    python = f"sh {BARE_NODE} {hadoop.directory} environment/bin/python"
+    nodes = f'--archives {pack(directory)}#environment --python-bin "{python}" {" ".join(TOGETHER)}'
+    (directory / "index_env.sh").write_text(
+        f"""
+        export RUNNER=hadoop WARC_MANIFEST={HDFS}/rerun.paths WARC_BUCKET={ROOT} WARC_CDX_BUCKET=/index
+        INDEX_OPTIONS=({nodes} --max-failures 4)
+        """
+    )
+    jobs.fs("-put", indexed.manifest.as_uri(), f"{HDFS}/rerun.paths")
     before = jobs.listed(INDEX)
-    job = jobs.run("indexwarcsjob", *INDEX_HERE, *TOGETHER, "--max-failures", "4", indexed.manifest)
-    return Rerun(job, before, jobs.listed(INDEX))
+    jobs.fs("-rm", f"{INDEX}/{REMOVED}")
+    env = {"INDEX_ENV": str(directory / "index_env.sh"), "CDXMILL_VENV": sys.prefix}
+    done = hadoop.run(CHECKOUT / "bin/runindexwarcs.sh", env=env, check=False)
+    return Rerun(done.returncode, done.stdout, done.stderr.decode(), before, jobs.listed(INDEX))
 
 
-def test_a_rerun_indexes_nothing_but_what_failed(rerun: Rerun) -> None:
-    assert rerun.job.counter("archives") == 3
+def test_a_rerun_indexes_nothing_but_what_failed_or_is_missing_on_nodes_without_python(
+    rerun: Rerun, indexed: Indexed, jobs: Jobs
+) -> None:
+    assert "\n1 of 5 archives indexed, 4 with failures\n" in rerun.stderr, rerun.stderr
+    assert re.findall(r"^\t\tarchives=(\d+)$", rerun.stderr, re.M) == ["4"]
     changed = {url for url, found in rerun.after.items() if rerun.before[url] != found}
-    assert {url for url in changed if is_index(url)} == {
-        f"{INDEX}/plain/{name}.cdx.gz" for name in ("broken", "cut")
-    }
+    names = [f"plain/{name}.cdx.gz" for name in ("broken", "cut")]
+    assert {url for url in changed if is_index(url)} == {f"{INDEX}/{name}" for name in (*names, REMOVED)}
     assert sorted(rerun.after) == sorted(rerun.before)
+    for name in (*names, REMOVED):
+        assert jobs.fs("-cat", f"{INDEX}/{name}") == indexed.expected[name]
 
 
 def test_as_many_failures_as_allowed_are_a_success(rerun: Rerun) -> None:
-    assert rerun.job.status == 0
-    assert len(rerun.job.stdout.splitlines()) == 4
+    assert rerun.status == 0
+    assert len(rerun.stdout.splitlines()) == 4
 
 
 def test_without_skip_existing_all_are_indexed_again_from_s3_to_s3(

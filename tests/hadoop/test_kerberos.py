@@ -50,23 +50,6 @@ def alices(secured: Hadoop) -> Iterator[FsShell]:
     shell.close()
 
 
-def test_files_are_written_and_read_by_hadoop_fs(
-    secured: Hadoop, alices: FsShell, pywb_warcs: Path, run_cdxmill: RunCdxmill, tmp_path: Path
-) -> None:
-    alice = ticket(secured, USER, USER)
-    archive = pywb_warcs / "dupes.warc.gz"
-    assert run_cdxmill("index", "-q", "-o", tmp_path / "cdx", archive).returncode == 0
-    written = secured.run(COMMAND, "index", "-q", "-o", f"{HOME}/cdx", archive, env=alice)
-    assert written.stderr.decode() == NOTE
-    found = alices.run("-cat", f"{HOME}/cdx/dupes.cdx.gz")
-    assert found == (tmp_path / "cdx/dupes.cdx.gz").read_bytes()
-    words = ("-q", "-s", "1", "--location", ".", "-o")
-    read = secured.run(COMMAND, "zipnum", *words, tmp_path / "C", f"{HOME}/cdx", env=alice)
-    assert read.stderr.decode() == NOTE
-    assert run_cdxmill("zipnum", *words, tmp_path / "D", tmp_path / "cdx").returncode == 0
-    assert (tmp_path / "C/cdx-00000.gz").read_bytes() == (tmp_path / "D/cdx-00000.gz").read_bytes()
-
-
 def test_the_contract_of_storages_is_kept(secured: Hadoop) -> None:
     checks = Path(__file__).with_name("hdfs_checks.py")
     words = ("-p", "no:cacheprovider", "-k", "names_are_taken or read_in_pieces", checks)
@@ -80,7 +63,7 @@ def test_without_a_ticket_one_line_says_what_to_do(secured: Hadoop) -> None:
     assert done.stderr.decode() == f"{NOTE}cdxmill: {HOME}/C/cluster.idx: {reason}\n"
 
 
-def test_the_index_job_runs(
+def test_the_index_job_runs_and_a_command_reads_what_it_wrote(
     secured: Hadoop, alices: FsShell, pywb_warcs: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     alice = ticket(secured, USER, USER)
@@ -89,10 +72,15 @@ def test_the_index_job_runs(
     alices.run("-mkdir", f"{HOME}/warcs")
     alices.run("-put", archive, f"{HOME}/warcs")
     job = (ROOT / "jobs/indexwarcsjob.py", "--no-conf", "-r", "hadoop", "--python-bin", sys.executable)
-    places = ("--warc_bucket", f"{HOME}/warcs", "--cdx_bucket", f"{HOME}/jobs-cdx")
+    places = ("--warc_bucket", f"{HOME}/warcs", "--cdx_bucket", f"{HOME}/cdx")
     done = secured.run(sys.executable, *job, *places, tmp_path / "list", env=alice)
     assert done.stderr.decode().count(NOTE) == 1
     assert "1 of 1 archives indexed, 0 with failures" in done.stderr.decode()
-    assert run_cdxmill("index", "-q", "-o", tmp_path / "here", archive).returncode == 0
-    made = alices.run("-cat", f"{HOME}/jobs-cdx/example.cdx.gz")
-    assert gzip.decompress(made) == gzip.decompress((tmp_path / "here/example.cdx.gz").read_bytes())
+    assert run_cdxmill("index", "-q", "-o", tmp_path / "cdx", archive).returncode == 0
+    made = alices.run("-cat", f"{HOME}/cdx/example.cdx.gz")
+    assert gzip.decompress(made) == gzip.decompress((tmp_path / "cdx/example.cdx.gz").read_bytes())
+    words = ("-q", "-s", "1", "--location", ".", "-o")
+    read = secured.run(COMMAND, "zipnum", *words, tmp_path / "C", f"{HOME}/cdx", env=alice)
+    assert read.stderr.decode() == NOTE
+    assert run_cdxmill("zipnum", *words, tmp_path / "D", tmp_path / "cdx").returncode == 0
+    assert (tmp_path / "C/cdx-00000.gz").read_bytes() == (tmp_path / "D/cdx-00000.gz").read_bytes()

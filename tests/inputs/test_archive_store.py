@@ -57,6 +57,16 @@ def test_a_missing_archive_does_not_close_the_others(
     store.close()
 
 
+@pytest.mark.parametrize(("length", "reason"), [(None, "no record: "), (9, "no record of 9 bytes: ")])
+def test_what_is_no_record_is_named_with_its_place(
+    length: int | None, reason: str, copies: list[str], tmp_path: Path
+) -> None:
+    store = ArchiveStore(str(tmp_path))
+    with pytest.raises(InputError, match=rf"0\.warc\.gz@7: {reason}"):
+        store.fetch_named(copies[0], 7, length)
+    store.close()
+
+
 def test_names_become_locations(tmp_path: Path) -> None:
     (tmp_path / "paths.txt").write_bytes(b"b.warc\t/x/b.warc\thttp://h/b.warc\r\na.warc\t/y/a.warc")
     listed = ArchiveStore(str(tmp_path / "paths.txt"))

@@ -191,6 +191,17 @@ def test_broken_links_and_sockets_are_failures_and_the_rest_is_indexed(
     }
 
 
+def test_a_pipe_without_the_name_of_an_archive_is_skipped_in_a_directory_and_a_failure_of_a_glob(
+    directory: Path, run_cdxmill: RunCdxmill
+) -> None:
+    os.mkfifo(directory / "in/notes")
+    told = b"in/notes: is a socket, pipe or device; name a file\n"
+    note = b"in: note: 1 file skipped: 1 socket, pipe or device\n"
+    for named, status, expected in (("in", 0, note), ("in/n*", 1, told)):
+        done = run_cdxmill("index", "-q", "-o", "-", named, "in/a.warc.gz", cwd=directory)
+        assert (done.returncode, done.stderr) == (status, expected)
+
+
 @pytest.mark.parametrize("named", ["in", "in/**/*.warc.gz", "in/*/*.warc.gz"])
 def test_a_directory_that_cannot_be_listed_is_a_failure(
     named: str, directory: Path, monkeypatch: pytest.MonkeyPatch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,15 +13,15 @@ from bench.crash.runs import CrashBench
 from bench.crash.scenarios import all_scenarios
 from cdxmill.cli.main import COMMANDS
 
-from ..material.processes import COMMAND
 from .writers import READ_ONLY
 
 POINTS = 3
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory, pywb_warcs: Path) -> CrashBench:
-    return CrashBench(Path(COMMAND), pywb_warcs, tmp_path_factory.mktemp("crash") / "work")
+def bench(tmp_path_factory: pytest.TempPathFactory, pywb_warcs: Path) -> Iterator[CrashBench]:
+    with CrashBench(pywb_warcs, tmp_path_factory.mktemp("crash") / "work") as bench:
+        yield bench
 
 
 NAMES = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -40,6 +41,20 @@ def test_a_log_gets_a_line_every_30_seconds(clock: Clock, capsys: pytest.Capture
         (60, "indexing: 2/10, 3.8 MiB of 8.0 MiB, 64.0 KiB/s, 1 min 8 s left, 1 failure\n"),
         (90, "indexing: 3/10, 5.6 MiB of 8.0 MiB, 64.0 KiB/s, 38 s left, 1 failure\n"),
     ]
+
+
+def test_each_tick_does_what_is_due_with_or_without_stderr(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[int] = []
+    monkeypatch.setattr(progress, "WITH_EACH_TICK", [lambda: done.append(1), lambda: done.append(2)])
+    for stderr in (sys.stderr, None):
+        monkeypatch.setattr(sys, "stderr", stderr)
+        with progress.Progress("indexing", 1, quiet=True) as running:
+            running.tick()
+        with progress.Progress("indexing", 1) as running:
+            running.tick()
+    assert done == [1, 2] * 4
 
 
 def test_a_log_says_what_is_at_work(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:

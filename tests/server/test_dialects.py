@@ -165,6 +165,9 @@ def test_the_availability_api(server: CdxServer) -> None:
     found = json.loads(server.ask("/wayback/available", url=IANA, timestamp="2014").body)
     closest = found["archived_snapshots"]["closest"]
     assert closest["url"] == f"{REPLAY}{closest['timestamp']}/{IANA}"
+    for more, stamp in (("&timestamp=20140126", "20140126200624"), ("", "20140127171238")):
+        found = json.loads(server.get(f"/wayback/available?url={IANA}{more}").body)
+        assert found["archived_snapshots"]["closest"]["timestamp"] == stamp
     assert json.loads(server.ask("/web/available", url="absent.example").body)["archived_snapshots"] == {}
 
 

@@ -37,6 +37,8 @@ class NameNode(QuietServer):
         """The same for the data node."""
         self.cuts: list[int] = []
         """Bytes of a body after which the connection is closed, one per request."""
+        self.says_length = True
+        """Whether an answer says how long its body is."""
         self.lost: list[str] = []
         """Operations that are done but not answered, one per request."""
         self.has_attributes = True
@@ -195,8 +197,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, status: int, body: bytes, **headers: str) -> None:
         self.send_response(status)
-        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+        if self.server.says_length:
+            headers = {"Content-Length": str(len(body)), **headers}
+        for name, value in headers.items():
             self.send_header(name, value)
+        self.close_connection = self.close_connection or not self.server.says_length
         self.end_headers()
         if self.path.startswith("/data") and self.command == "GET" and self.server.cuts:
             body = body[: self.server.cuts.pop(0)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -67,6 +68,29 @@ def test_a_page_that_was_damaged_on_disk_is_fetched_again(
         if source.seen == [0, 1]:
             (tmp_path / "1").write_bytes(change((tmp_path / "1").read_bytes()))
     assert source.seen == [0, 1, 1]
+
+
+@pytest.mark.parametrize(("age", "expected"), [(98, b"old"), (100, b"new"), (-60, b"new")])
+def test_a_copy_is_used_as_long_as_it_is_recent(
+    age: float, expected: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CDXMILL_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "list").write_bytes(b"old")
+    assert read_recent(str(tmp_path / "list"), 99) == b"old"
+    (kept,) = (tmp_path / "cache").rglob("whole")
+    (tmp_path / "list").write_bytes(b"new")
+    monkeypatch.setattr(time, "time", lambda: kept.stat().st_mtime + age)
+    assert read_recent(str(tmp_path / "list"), 99) == expected
+
+
+@pytest.mark.parametrize(("mode", "is_used"), [(0o700, True), (0o755, True), (0o720, False), (0o702, False)])
+def test_a_cache_that_others_can_read_is_used_and_one_that_they_can_write_to_is_not(
+    mode: int, is_used: bool, top: Path, tmp_path: Path
+) -> None:
+    top.mkdir()
+    top.chmod(mode)
+    assert read_page(tmp_path) == BODY[:10]
+    assert any(top.iterdir()) == is_used
 
 
 def test_a_small_file_that_was_damaged_on_disk_is_read_again(

@@ -234,9 +234,11 @@ def test_the_newest_crawls_are_searched(web: RangeServer, run: Run, tmp_path: Pa
     run("copy", "-q", "-o", tmp_path / "out", *newest, "http://example.com/1")
     assert len(payloads(tmp_path / "out")) == 2
     assert run("get", "CC-MAIN-*", "--newest-crawls", "1", "http://example.com/1", "2023")[0] == 0
+    (tmp_path / "a.cdxj").write_bytes(b"com,example)/1 2023 {}\n")
     for words in (["lookup"], ["get"], ["copy", "-o", tmp_path / "x"]):
-        status, _, stderr = run(*words, CRAWLS[0], "--newest-crawls", "2", "http://example.com/1")
-        assert (status, "--newest-crawls needs names of crawls" in stderr) == (2, True)
+        for source in (CRAWLS[0], tmp_path / "a.cdxj"):
+            status, _, stderr = run(*words, source, "--newest-crawls", "2", "http://example.com/1")
+            assert (status, "--newest-crawls needs names of crawls" in stderr) == (2, True), words
 
 
 def test_the_list_of_crawls(web: RangeServer, run: Run) -> None:

@@ -24,6 +24,7 @@ from cdxmill.errors import (
 )
 from cdxmill.storage import local
 from cdxmill.storage.location import locate
+from cdxmill.storage.patience import stops
 
 from .name_node import name_node
 from .range_server import RangeServer
@@ -161,3 +162,10 @@ def test_a_name_that_no_file_can_have_is_absent(name: str) -> None:
     assert local.status(name) is None
     assert local.list_directory(name) == {}
     assert locate(name).size() == 0
+
+
+@pytest.mark.parametrize(("hint", "rest"), [("", ""), ("check it", "; check it")])
+def test_an_output_that_cannot_be_written_keeps_reason_and_hint(hint: str, rest: str) -> None:
+    with pytest.raises(StoppedError) as caught, stops("hdfs:///a", "written"):
+        raise InputError("hdfs:///b", "is full", hint)
+    assert str(caught.value) == f"hdfs:///a: cannot be written: is full{rest}"

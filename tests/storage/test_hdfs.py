@@ -194,8 +194,9 @@ def test_a_data_node_in_trouble_is_asked_again(node: NameNode, hurry: None) -> N
         assert read_at(5, 10) == BODY[5:15]
 
 
-def test_bodies_that_bring_nothing_are_given_up(node: NameNode, hurry: None) -> None:
-    node.cuts = [0] * 100
+@pytest.mark.parametrize("says_length", [True, False])
+def test_bodies_that_bring_nothing_are_given_up(says_length: bool, node: NameNode, hurry: None) -> None:
+    node.cuts, node.says_length = [0] * 100, says_length
     assert error_of(URL) == "did not answer (connection lost) after 8 tries; run it again"
 
 

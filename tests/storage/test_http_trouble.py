@@ -138,6 +138,13 @@ def test_more_than_the_range_says_is_no_answer(server: RangeServer, file: Served
         HttpFile(server.url + A).read_at(100, 100)
 
 
+def test_a_server_that_does_not_know_the_size_of_a_file_is_read(
+    server: RangeServer, file: Served, hurry: None
+) -> None:
+    file.headers["Content-Range"] = "bytes 100-199/*"
+    assert HttpFile(server.url + A).read_at(100, 100) == BODY[100:200]
+
+
 def test_what_an_answer_promises_counts_where_it_has_no_length(
     server: RangeServer, file: Served, hurry: None
 ) -> None:

@@ -13,7 +13,7 @@ import pytest
 from cdxmill.errors import InputError, RefusedError, StoppedError
 from cdxmill.running.resume import WorkDirectory
 from cdxmill.storage import local
-from cdxmill.storage.location import locate
+from cdxmill.storage.location import Location, locate
 from cdxmill.storage.own import append_rows
 
 
@@ -80,6 +80,24 @@ def test_what_cannot_exist_is_absent(name: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to("loop")
     assert not locate(tmp_path / name).exists()
+
+
+def test_a_pipe_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(StoppedError, match="is a device or a pipe"), locate(tmp_path / "pipe").write_atomic():
+        pass
+    assert (tmp_path / "pipe").is_fifo()
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+def test_of_a_link_to_a_directory_the_link_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/file").touch()
+    for remove in (Location.remove, Location.remove_tree):
+        (tmp_path / "link").symlink_to("mine")
+        remove(locate(tmp_path / "link"))
+        assert not os.path.lexists(tmp_path / "link")
+        assert (tmp_path / "mine/file").exists()
 
 
 def test_half_a_row_is_an_error_and_does_not_stay(tmp_path: Path) -> None:

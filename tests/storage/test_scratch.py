@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cdxmill.storage.scratch import temporary_directory
+from cdxmill.storage.scratch import Scratch, temporary_directory
 
 CHILD = """
 import os, signal, sys
@@ -59,3 +59,11 @@ def test_runs_that_start_at_the_same_time_do_not_delete_the_directories_of_each_
     runs = [subprocess.Popen([sys.executable, "-c", OFTEN, tmp_path]) for _ in range(6)]
     assert [run.wait() for run in runs] == [0] * 6
     assert names(tmp_path) == set()
+
+
+def test_a_scratch_file_creates_its_directories_and_others_join_it(tmp_path: Path) -> None:
+    scratch = Scratch(tmp_path / "deep/below")
+    for name in ("a", "b"):
+        with scratch.create(name) as file:
+            file.write(name.encode())
+    assert [scratch.reader(name)(0, 9) for name in ("a", "b")] == [b"a", b"b"]

@@ -117,6 +117,8 @@ def in_batches(lists: Iterable[list[bytes]], most: int, most_bytes: int) -> Iter
 
     >>> list(in_batches([[b"a", b"b"], [b"c"]], 2, 100)), list(in_batches([[b"a", b"b"]], 9, 1))
     ([[b'a', b'b'], [b'c']], [[b'a'], [b'b']])
+    >>> list(in_batches([[b"a"], [b"b"], [b"c"] * 4, [b"d"]], 3, 100))
+    [[b'a', b'b', b'c'], [b'c', b'c', b'c'], [b'd']]
     """
     batch: list[bytes] = []
     size = 0

@@ -38,7 +38,12 @@ def bars(rows: Iterable[dict[str, Any]]) -> str:
 
 
 def over_time(by: dict[str, Any]) -> str:
-    """The captures of each month or year."""
+    """The captures of each month or year. The first, the middle and the last have a label.
+
+    >>> plot = over_time({"month": {"rows": [{"name": name, "captures": 1} for name in ("202001", "202004")]}})
+    >>> [f"<span>2020-0{month}</span>" in plot for month in range(1, 5)]
+    [True, False, True, True]
+    """
     names, counts = _times(by)
     return _stacked(names, {name: {"": counts.get(name, 0)} for name in names}, [""])
 

@@ -110,6 +110,15 @@ def test_the_damage_costs_the_outer_record_alone(
     assert "its payload is an archive of " in reasons[0]
 
 
+@pytest.mark.parametrize("name", ["no length", "invalid length", "enormous length", "version", "garbage"])
+@pytest.mark.parametrize("place", [0, 6])
+def test_an_archive_after_a_text_ends_where_the_line_ends_of_two_records_are(name: str, place: int) -> None:
+    outer = DAMAGE[name](record("outer", b"a text\r\n\r\n" + ARCHIVE))
+    found, reasons = read(b"".join([*OTHERS[:place], outer, *OTHERS[place:]]))
+    assert found == OTHERS
+    assert reasons
+
+
 @UNITS
 @pytest.mark.parametrize("outer", OUTER)
 def test_mutants(outer: str, to_unit: Callable[[bytes], bytes]) -> None:

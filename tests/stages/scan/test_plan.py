@@ -195,3 +195,22 @@ def test_the_message_on_an_unknown_field_has_all_fields_that_work() -> None:
     known = str(error.value).partition("expected one of ")[2].split(", ")
     assert {"link", "link_host", "link_domain", "language", "lang", "meta.NAME"} <= set(known)
     assert all(find_field(name) for name in known)
+
+
+def test_brackets_of_a_value_belong_to_it() -> None:
+    node = parse_expression("(url~a(b|c)d or url:com,example)/x) and not url~(x)")
+    text = repr(node)
+    assert [value in text for value in ("'a(b|c)d'", "'com,example)/x'", "'(x)'")] == [True] * 3
+
+
+def test_an_expression_that_is_not_utf8_is_invalid() -> None:
+    with pytest.raises(ValueError, match="it is not UTF-8; set LC_ALL"):
+        parse_expression("url:a\udcff")
+
+
+@pytest.mark.parametrize(
+    ("names", "finds", "is_watched"),
+    [("url", [], False), ("url", ["x=url~(a+)+"], True), ("title", [], True)],
+)
+def test_a_row_that_may_take_any_time_is_watched(names: str, finds: list[str], is_watched: bool) -> None:
+    assert Extractor(names, finds, ()).needs_watch == is_watched

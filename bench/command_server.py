@@ -1,7 +1,7 @@
 """Run `cdxmill` in processes of its own that begin with all modules imported: the start of Python takes most of a short run.
 
 A server without threads forks a child for each call. Arguments, folder, variables, outputs and exit status are those
-of a process that is started; tests of the start itself start one.
+of a process that is started, in a session of its own; tests of the start itself start one.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import socket
 import struct
 import subprocess
 import sys
+import time
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -27,12 +29,16 @@ _LIBRARIES = ("boto3", "s3transfer.manager", "urllib3", "zstandard", "multiproce
 
 
 class CommandServer:
-    """The side of the tests. Not for several threads at once."""
+    """The side of the tests. Not for several threads at once. The server has the variables of its start besides `variables`."""
 
-    def __init__(self) -> None:
+    def __init__(self, **variables: str) -> None:
         self._ours, theirs = socket.socketpair()
-        words = [sys.executable, "-P", __file__, str(theirs.fileno())]
-        self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", __file__, str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            env={**os.environ, **variables},
+        )
         theirs.close()
 
     def __enter__(self) -> Self:
@@ -42,10 +48,20 @@ class CommandServer:
         self._ours.close()
         self._process.wait()
 
-    def run(self, *args: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:
-        """What `subprocess.run(["cdxmill", *args], capture_output=True)` gives."""
+    def run(
+        self,
+        *args: str | Path,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        seconds: int = 0,
+    ) -> subprocess.CompletedProcess[bytes]:
+        """What `subprocess.run(["cdxmill", *args], capture_output=True)` gives, when no process that it started is left.
+
+        After `seconds`, if any, it is ended by SIGALRM.
+        """
         words = [os.fspath(word) for word in args]
-        call = json.dumps([words, os.fspath(cwd or Path.cwd()), dict(os.environ)]).encode()
+        variables = dict(os.environ if env is None else env)
+        call = json.dumps([words, os.fspath(cwd or Path.cwd()), variables, seconds]).encode()
         reads, writes = zip(os.pipe(), os.pipe(), strict=True)
         socket.send_fds(self._ours, [_SIZE.pack(len(call))], writes)
         for number in writes:
@@ -87,14 +103,27 @@ def serve(connection: socket.socket) -> NoReturn:
         head, outputs, _, _ = socket.recv_fds(connection, _SIZE.size, 2)
         if not head:
             sys.exit()
-        args, cwd, environ = json.loads(_received(connection, _SIZE.unpack(head)[0]))
+        args, cwd, environ, seconds = json.loads(_received(connection, _SIZE.unpack(head)[0]))
         child = os.fork()
         if not child:
+            os.setsid()
+            signal.alarm(seconds)
             connection.close()
             _become_command(args, cwd, environ, outputs)
         for number in outputs:
             os.close(number)
-        connection.sendall(_SIZE.pack(os.waitpid(child, 0)[1]))
+        status = os.waitpid(child, 0)[1]
+        _end_group(child)
+        connection.sendall(_SIZE.pack(status))
+
+
+def _end_group(number: int) -> None:
+    """Workers of a killed process end by themselves; wait until none writes any more."""
+    with suppress(ProcessLookupError):
+        for _ in range(100):
+            os.killpg(number, 0)
+            time.sleep(0.02)
+        os.killpg(number, signal.SIGKILL)
 
 
 def _import_all() -> None:
