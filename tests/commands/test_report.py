@@ -17,6 +17,8 @@ import pytest
 import cdxmill
 from bench.browser import dump_dom, find_chromium, find_program, print_pdf
 from cdxmill.cli.main import main
+from cdxmill.stages import native
+from cdxmill.stages.report.capture_sums import DictSums
 
 NASTY = "</script><img src=x onerror=alert(1)>\"'&"
 
@@ -127,6 +129,16 @@ def test_odd_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (totals["without_date"], totals["without_length"]) == (1, 1)
     assert {row["name"] for row in report["by"]["mime"]["rows"]} == {"a/b", "\\xff\\xfe", "-"}
     assert "neither a CDX nor a CDXJ line" in capsys.readouterr().err
+
+
+def test_an_estimate_is_not_more_than_there_is(collection: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sample of one in eight may have a few names too many for its share."""
+    monkeypatch.setattr(DictSums, "sampled", lambda *_: (3, 10**6, 1, 7))
+    monkeypatch.setattr(native, "CaptureSums", None)
+    backwards = sorted(collection.glob("cdx-0000[12].gz"), reverse=True)
+    totals = cdxmill.report(backwards, processes=1).report["totals"]
+    assert totals["digests"] == totals["urls"] == totals["captures"]
+    assert (totals["duplicates"], totals["duplicate_bytes"]) == (8, 56)
 
 
 def test_an_empty_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

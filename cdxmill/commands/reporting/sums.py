@@ -88,7 +88,7 @@ class Sums:
         exact_urls = whole["urls"] - _shared_urls(parts)
         return {
             "captures": whole["captures"],
-            "urls": exact_urls if is_sorted else urls << level,
+            "urls": exact_urls if is_sorted else min(urls << level, whole["captures"]),
             "urls_error": 0 if is_sorted else _error(level, urls),
             "bytes": whole["size"],
             "first": min(firsts, default=b"").decode(),
@@ -98,13 +98,13 @@ class Sums:
             "invalid_lines": sum(part.invalid for part in parts),
             "revisits": whole["revisits"],
             "revisit_bytes": whole["revisit_bytes"],
-            **self._duplicates(),
+            **self._duplicates(whole["captures"]),
         }
 
-    def _duplicates(self) -> dict[str, Any]:
+    def _duplicates(self, captures: int) -> dict[str, Any]:
         level, digests, repeated, saved = self._own_samples().sampled("digests")
         return {
-            "digests": digests << level,
+            "digests": min(digests << level, captures),
             "duplicates": repeated << level,
             "duplicate_bytes": saved << level,
             "digests_error": _error(level, digests),
