@@ -352,9 +352,9 @@ def test_an_index_that_is_replaced_while_it_is_read_is_not_taken_for_corrupt_or_
     url: Location, clusters: tuple[Path, Path]
 ) -> None:
     put(clusters[0], url)
-    with reader.open_cluster(url) as opened:
+    replaced = pytest.raises(InputError, match="while it was read; run it again")
+    with replaced, reader.open_cluster(url) as opened:
         blocks = opened.index.blocks(b"")
         next(blocks)
         put(clusters[1], url)
-        with pytest.raises(InputError, match="while it was read; run it again"):
-            list(blocks)
+        list(blocks)
