@@ -289,3 +289,10 @@ def test_what_cannot_be_served_is_said_at_the_start(
     assert done.returncode in (1, 2)
     assert message in done.stderr.decode()
     assert COMMAND.exists()
+
+
+def test_the_head_of_an_answer_comes_with_its_body(server: CdxServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), 30) as connection:
+        connection.sendall(f"GET /web/cdx?url={IANA}&limit=1 HTTP/1.1\r\nHost: a.example\r\n\r\n".encode())
+        first = connection.recv(1 << 16)
+    assert first.endswith(server.ask("/web/cdx", url=IANA, limit=1).body)

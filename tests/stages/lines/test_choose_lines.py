@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
+from itertools import chain
 
-from cdxmill.stages.lines.choose_lines import resolve_revisits
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdxmill.stages.lines.choose_lines import resolve_revisits, seconds, sort_closest
 
 
 def line(timestamp: int, mime: str, digest: str = "A", filename: str = "a.warc.gz") -> bytes:
@@ -31,3 +36,24 @@ def test_a_revisit_is_the_original_of_none() -> None:
     assert originals(line(1, "text/html"), line(2, "text/html"), line(3, revisit)) == ["-", "-", "1"]
     assert originals(line(1, "text/html", "B"), line(2, revisit)) == ["-", "-"]
     assert originals(line(1, "text/html", ""), line(2, revisit, "")) == ["-", "-"]
+
+
+@given(
+    st.lists(
+        st.sampled_from(["2019", "202003", "20200301", "20200302120000", "20200302120001", "2021", "-"])
+    ),
+    st.integers(1, 9),
+)
+def test_the_nearest_lines_are_the_first_of_all_in_order_and_ties_keep_theirs(
+    times: list[str], limit: int
+) -> None:
+    lines = [b"com,a)/ %b %d" % (time.encode(), number) for number, time in enumerate(times * 500)]
+
+    def distance(line: bytes) -> float:
+        time = line.split(b" ")[1].decode()
+        return math.inf if time == "-" else abs(seconds(time) - seconds("20200302"))
+
+    lists = [lines[start : start + 700] for start in range(0, len(lines), 700)]
+    wanted = sorted(lines, key=distance)
+    assert list(chain.from_iterable(sort_closest(lists, "20200302", limit))) == wanted[:limit]
+    assert list(chain.from_iterable(sort_closest(lists, "20200302", None))) == wanted
