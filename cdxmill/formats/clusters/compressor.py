@@ -113,7 +113,7 @@ def checked_compressor(
     Raises ValueError if there is none, it is not installed, or it cannot make sections.
 
     >>> checked_compressor("zlib", 9)
-    Compressor(library='zlib', level=9, section_lines=300)
+    Compressor(library='zlib', level=9, section_lines=500)
     """
     if library not in LEVELS:
         *others, last = LEVELS
