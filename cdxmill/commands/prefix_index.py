@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cdxmill.cluster.find import find_index
 from cdxmill.cluster.reader import open_cluster
-from cdxmill.cluster.write import files_of
+from cdxmill.cluster.write import files_read
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.formats.tree.pointer_layout import Layout
@@ -77,9 +77,7 @@ def build_tree(options: TreeBuilding, failures: Failures) -> TreeSummary:
         raise UsageError("-o needs a file: the start of a prefix B-tree is written last")
     place = output_file(output, replace=options.replace)
     sources, paths = _open_all(required_paths(options.inputs), failures)
-    clusters = [
-        one for source in sources if source.cluster for one in files_of(find_index(locate(source.cluster)))
-    ]
+    clusters = [one for source in sources if source.cluster for one in files_read(source.cluster)]
     check_inputs_stay([place], [*map(locate, paths), *clusters])
     with (
         Progress("prefix-index", 1, total_size(map(locate, paths)), options.quiet) as progress,

@@ -22,7 +22,7 @@ def cluster(tmp_path: Path) -> Path:
 
 
 def changes(monkeypatch: pytest.MonkeyPatch, times: int) -> Iterator[bool]:
-    """Let so many tries to open a cluster find that its index is another one by then."""
+    """The index of a cluster is replaced while it is opened, as many `times`. Returns what is left of them."""
     answers = iter([True] * times)
     monkeypatch.setattr(ClusterReader, "has_other_index", lambda _: next(answers, False))
     return answers

@@ -56,9 +56,10 @@ def report_asked(asked: Reporting, failures: Failures) -> Report:
     outputs = _outputs(asked)
     named = required_paths(asked.inputs)
     inputs = find_inputs(named, failures)
-    compared = [] if asked.compare is None else [os.fspath(asked.compare)]
-    read = [place for name in (*named, *compared) for place in files_read(name)]
-    check_inputs_stay([place for _, place in outputs], [*inputs.places, *read])
+    if asked.replace:
+        compared = [] if asked.compare is None else [os.fspath(asked.compare)]
+        read = [place for name in (*named, *compared) for place in files_read(name)]
+        check_inputs_stay([place for _, place in outputs], [*inputs.places, *read])
     other = None if asked.compare is None else _other(str(asked.compare), asked, failures)
     report = make_report(inputs, asked, failures)
     if other is not None:

@@ -39,9 +39,8 @@ class PublicSuffixes:
         registry = 1
         for line in lines:
             if line.startswith("//"):
-                registry = (
-                    1 + _REGISTRY if line.startswith(_BEGIN) else 1 if line.startswith(_END) else registry
-                )
+                if line.startswith((_BEGIN, _END)):
+                    registry = 1 + _REGISTRY if line.startswith(_BEGIN) else 1
             elif words := line.split(None, 1):
                 self._add(words[0], registry)
 
