@@ -8,7 +8,7 @@
 #include "names.h"
 #include "tags.h"
 
-enum { MOST_STEPS = 1 << 25, MOST_COMPARED = 1 << 28, MOST_COPIES = 1 << 21, FREE = 64 };
+enum { MOST_STEPS = 1 << 26, MOST_COMPARED = 1 << 28, MOST_COPIES = 1 << 21, FREE = 64 };
 
 /* An element that is open; `rules` is NULL if nothing closes it. */
 typedef struct {
@@ -189,21 +189,64 @@ static void take_starts(Elements *elements)
     }
 }
 
-enum { FEW_FORMATS = 1 << 11 }; /* all tags of a page */
-enum { PIECE = 255 }; /* so many fit in a byte, which lets the compiler count 16 at once */
+enum { PIECE = 240 }; /* its count fits in a byte, which lets the compiler count 16 at once */
 
-static size_t count_tags(cdx_text html)
+/* The bytes at which `is` holds, without the last two, where no tag starts. */
+static inline size_t count_if(cdx_text html, cdx_byte (*is)(const cdx_byte *))
 {
     size_t count = 0;
-    for (const cdx_byte *at = html.at; at < html.end;) {
-        size_t size = html.end - at > PIECE ? PIECE : (size_t)(html.end - at);
+    const cdx_byte *at = html.at, *end = html.end - 2;
+    for (; end - at >= PIECE; at += PIECE) {
         cdx_byte some = 0;
-        for (size_t i = 0; i < size; i++)
-            some += at[i] == '<';
+        for (size_t i = 0; i < PIECE; i++)
+            some += is(at + i);
         count += some;
-        at += size;
     }
+    while (at < end)
+        count += is(at++);
     return count;
+}
+
+static inline cdx_byte is_tag(const cdx_byte *at)
+{
+    return *at == '<';
+}
+
+static inline cdx_byte is_name(cdx_byte c)
+{
+    return (cdx_byte)((c | 0x20) - 'a') < 26;
+}
+
+static inline cdx_byte is_start(const cdx_byte *at)
+{
+    return (*at == '<') & is_name(at[1]);
+}
+
+/* Whether a tag may be of a formatting element, by its first two letters. Without branches, which would cost more. */
+static inline cdx_byte is_format(const cdx_byte *at)
+{
+    cdx_byte one = at[1] | 0x20, two = at[2] | 0x20;
+    cdx_byte ends = (cdx_byte)(two - 'a') > 25; /* the name has one letter */
+    cdx_byte b = (one == 'b') & (ends | (two == 'i')), i = (one == 'i') & ends, u = (one == 'u') & ends;
+    cdx_byte s = (one == 's') & (ends | (two == 'm') | (two == 't')), t = (one == 't') & (two == 't');
+    cdx_byte c = (one == 'c') & (two == 'o'), e = (one == 'e') & (two == 'm'), f = (one == 'f') & (two == 'o');
+    return (*at == '<') & (b | c | e | f | i | s | t | u);
+}
+
+/* The steps for `all` tags, if `some` of them open elements that nothing closes, and these come first. */
+static size_t most_steps(size_t some, size_t all)
+{
+    return some > FREE ? (some - FREE) * (2 * all - some - FREE) / 2 : 0;
+}
+
+static int may_be_nested(cdx_text html)
+{
+    size_t tags = count_if(html, is_tag);
+    if (most_steps(tags, tags) <= MOST_COPIES)
+        return 0;
+    if (most_steps(tags, tags) > MOST_STEPS && most_steps(count_if(html, is_start), tags) > MOST_STEPS)
+        return 1;
+    return most_steps(count_if(html, is_format), tags) > MOST_COPIES;
 }
 
 static const cdx_byte *last_of(const cdx_byte *from, const cdx_byte *end, cdx_byte c)
@@ -252,35 +295,12 @@ static int has_few_attributes(cdx_text html)
     return all + compared((size_t)(html.end - last) / 2 + 1) <= MOST_COMPARED;
 }
 
-/* Whether a tag may be of a formatting element, by its first two letters. */
-static int is_format(cdx_byte one, cdx_byte two)
-{
-    one |= 0x20;
-    two |= 0x20;
-    if (one == 'b' || one == 'i' || one == 's' || one == 'u')
-        if ((cdx_byte)(two - 'a') > 'z' - 'a') /* the name ends */
-            return 1;
-    return (one == 'b' && two == 'i') || (one == 'c' && two == 'o') || (one == 'e' && two == 'm') ||
-           (one == 'f' && two == 'o') || (one == 's' && (two == 'm' || two == 't')) || (one == 't' && two == 't');
-}
-
-/* Tags of formatting elements, and some others. */
-static size_t count_formats(cdx_text html)
-{
-    size_t count = 0;
-    const cdx_byte *last = html.end - 2;
-    for (const cdx_byte *at = html.at; at < last && (at = memchr(at, '<', (size_t)(last - at))); at++)
-        count += (size_t)is_format(at[1], at[2]);
-    return count;
-}
-
 int cdx_parsed_size(cdx_text html, size_t *size)
 {
     *size = cdx_size(html);
     if (*size < 2 * CDX_FEW_TAGS)
         return 0;
-    size_t tags = count_tags(html);
-    int has_many = tags > CDX_FEW_TAGS || (tags > FEW_FORMATS && tags * count_formats(html) > MOST_COPIES);
+    int has_many = may_be_nested(html);
     if (!has_many && (*size < 2 * CDX_FEW_ATTRIBUTES || has_few_attributes(html)))
         return 0;
     Elements elements = {.end = html.end};

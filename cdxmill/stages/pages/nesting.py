@@ -14,8 +14,8 @@ from cdxmill.regex import regex
 from cdxmill.stages import native
 from cdxmill.stages.pages.html_tags import CDATA, FOREIGN, TEXT, Tag, read_tag, tags_of
 
-MOST_STEPS = 1 << 25
-"""Open elements, beyond FREE at each tag, that are looked at: 0.1 s in lexbor, some seconds in the search for the main text."""
+MOST_STEPS = 1 << 26
+"""Open elements, beyond FREE at each tag, that are looked at: 0.3 s in lexbor, some seconds in the search for the main text."""
 MOST_COMPARED = 1 << 28
 """Attributes that are compared, at tags with more than FREE: half a second in lexbor."""
 MOST_COPIES = 1 << 21
@@ -23,15 +23,11 @@ MOST_COPIES = 1 << 21
 FREE = 64
 """Elements that may be open at any tag, and attributes that a tag may have: those of usual pages."""
 NESTED = "the page has too many nested elements or attributes; only its start was parsed"
-_FEW_TAGS = 1 << 13
-"""A page with fewer tags needs no look: all of them nested are MOST_STEPS."""
-_FEW_FORMATS = 1 << 11
-"""A page with fewer tags needs no look at formatting elements."""
 _FEW_ATTRIBUTES = 1 << 14
 """A page with fewer attributes needs no look: all of them in one tag are less than MOST_COMPARED."""
 _SEPARATORS = b"\t\n\v\f\r /\"'"
 """An attribute follows one of these."""
-_SMALL = 2 * _FEW_TAGS
+_SMALL = 1 << 14
 """A smaller page has few tags and attributes."""
 
 _EMPTY = frozenset(
@@ -79,7 +75,7 @@ def parsed_size(html: bytes) -> int:
     """How many bytes of a page are parsed. `native/nesting.c` does the same.
 
     >>> parsed_size(b"<p>" * 10**5), parsed_size(b"<b></b>" * 10**5), parsed_size(b"<div>" * 10**5)
-    (300000, 700000, 41275)
+    (300000, 700000, 58240)
     """
     return python_parsed_size(html) if native.parsed_size is None else native.parsed_size(html)
 
@@ -88,11 +84,24 @@ def python_parsed_size(html: bytes) -> int:
     """As `parsed_size`, without compiled code."""
     if len(html) < _SMALL:
         return len(html)
-    tags = html.count(b"<")
-    if tags > _FEW_TAGS or (tags > _FEW_FORMATS and tags * len(_FORMAT.findall(html)) > MOST_COPIES):
+    if _may_be_nested(html):
         return _size_by_elements(html)
     separators = len(html) - len(html.translate(None, _SEPARATORS))
     return len(html) if separators <= _FEW_ATTRIBUTES else _size_by_attributes(html)
+
+
+def _may_be_nested(html: bytes) -> bool:
+    """Whether the tags may take too many steps, by their numbers alone."""
+    tags = html.count(b"<")
+    if _most_steps(tags, tags) <= min(MOST_STEPS, MOST_COPIES):
+        return False
+    starts, formats = len(_START.findall(html)), len(_FORMAT.findall(html))
+    return _most_steps(starts, tags) > MOST_STEPS or _most_steps(formats, tags) > MOST_COPIES
+
+
+def _most_steps(some: int, tags: int) -> int:
+    """The steps for all tags, if `some` of them open elements that nothing closes, and these come first."""
+    return max(0, some - FREE) * (2 * tags - some - FREE) // 2
 
 
 def _size_by_attributes(html: bytes) -> int:

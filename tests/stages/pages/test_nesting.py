@@ -95,7 +95,6 @@ def test_a_pattern_whose_tree_gets_deeper_is_not_parsed_to_its_end(tokens: list[
     html = page_of(tokens, TIMES)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nesting, "_SMALL", 0)
-        patch.setattr(nesting, "_FEW_TAGS", 0)
         patch.setattr(nesting, "FREE", 20)
         patch.setattr(nesting, "MOST_STEPS", 2000)
         is_whole = python_parsed_size(html) == len(html)
@@ -120,7 +119,7 @@ def test_the_time_for_nested_elements_is_bounded(pattern: str) -> None:
     assert parsed_size(html) < 200_000
     page = Page("http://a/", html)
     assert (page.problem, page.title, page.problem) == ("", "", NESTED)
-    assert depth(html[: parsed_size(html)]) < 20_000
+    assert depth(html[: parsed_size(html)]) < 25_000
 
 
 @pytest.mark.parametrize("times", [3000, 100_000])
