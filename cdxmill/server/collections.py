@@ -63,7 +63,7 @@ class Inquiry:
         )
         is_sorted = query.sort in ("reverse", "newest") or (query.closest is not None and not is_near)
         is_simple = not is_sorted and self._page is None and len(self.collection.sources) <= _FEW_CLUSTERS
-        return self.collection.is_local and is_simple
+        return is_simple and self.collection.is_near
 
     @property
     def is_plain(self) -> bool:
@@ -156,6 +156,11 @@ class Collection:
         return self._kept
 
     @property
+    def is_near(self) -> bool:
+        """Whether its files are open on this machine. To open a file of lines that are not sorted takes long."""
+        return self.is_local and len(self._kept) == len(self.sources)
+
+    @property
     def has_report(self) -> bool:
         """Whether a report of it may be made and shown."""
         return self.access is None and self.is_local and not any(one.has_lines for one in self.sources)
@@ -172,8 +177,10 @@ class Collection:
             one.close()
 
     def state(self) -> bytes | None:
-        """What is another one if an answer may be another one; None if that is not known."""
-        return self._state([one.version() for one in self._all_kept()]) if self._has_state else None
+        """What is another one if an answer may be another one; None if that is not known, or it is not open yet."""
+        return (
+            self._state([one.version() for one in self._kept]) if self._has_state and self.is_near else None
+        )
 
     def state_of(self, clusters: Iterable[BlockSource]) -> bytes | None:
         """As `state`, of the open clusters."""

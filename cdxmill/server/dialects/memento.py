@@ -44,7 +44,7 @@ def available(request: Request) -> PlannedResponse:
         closest["timestamp"] = str(found["timestamp"])
         return json_answer({"url": url, "archived_snapshots": {"closest": closest}})
 
-    return PlannedResponse(make, asked.collection.is_local and moment is not None, asked)
+    return PlannedResponse(make, asked.collection.is_near and moment is not None, asked)
 
 
 def link_timemap(request: Request) -> PlannedResponse:
@@ -79,7 +79,7 @@ def timegate(request: Request) -> PlannedResponse:
         headers = {"location": _memento(replay, found), "vary": "accept-datetime", "link": links}
         return Response(302, TEXT, (), [(name.encode(), _header(value)) for name, value in headers.items()])
 
-    return PlannedResponse(make, asked.collection.is_local and moment is not None, asked)
+    return PlannedResponse(make, asked.collection.is_near and moment is not None, asked)
 
 
 def _header(value: str) -> bytes:
