@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from itertools import islice
 
@@ -12,7 +13,7 @@ from cdxmill.cluster.reader import ClusterReader
 from cdxmill.errors import UsageError
 from cdxmill.formats.clusters.zipnum import BLOCK_LINES
 from cdxmill.formats.lines.capture_fields import Fields, parse_fields
-from cdxmill.formats.lines.lookup_query import KeyRange
+from cdxmill.formats.lines.lookup_query import KeyRange, Passes
 from cdxmill.options.queries import Query
 from cdxmill.search.kept import HeldCluster, KeptCluster
 from cdxmill.search.opened import BlockSource, OpenCluster, no_page
@@ -31,25 +32,34 @@ _FEW_CLUSTERS = 4
 """Clusters of which blocks are read at once, while other requests wait."""
 
 
+def prepare(query: Query, visible: Passes | None = None) -> PreparedQuery:
+    """A checked query, whose patterns may be those of a stranger. Raises RequestError."""
+    try:
+        return PreparedQuery(query, None, visible, compile_safely)
+    except UsageError as error:
+        raise bad_request(str(error)) from None
+
+
 class Inquiry:
     """A question to a collection that was checked: it can be answered now, or in another thread. Raises RequestError."""
 
-    def __init__(self, collection: Collection, url: str | KeyRange, query: Query, watch: Watch) -> None:
-        self.collection, self.query, self.watch = collection, query, watch
-        self._page = query.page
+    def __init__(
+        self, collection: Collection, url: str | KeyRange, prepared: PreparedQuery, watch: Watch
+    ) -> None:
+        self.collection, self.query, self.watch = collection, prepared.query, watch
+        self._page = self.query.page
         self.state: bytes | None = None
         """That of the collection when it was read."""
         access = collection.access
         try:
-            prepared = PreparedQuery(query, None, None, compile_safely)
             self.keys = prepared.keys(url) if isinstance(url, str) else url
-            self._is_guarded = access is not None and access.touches(self.keys)
-            if access is not None and self._is_guarded:
-                query = replace(query, page=None)
-                prepared = PreparedQuery(query, None, access.visible(), compile_safely)
         except UsageError as error:
             raise bad_request(str(error)) from None
-        self._prepared = prepared
+        self._is_guarded = access is not None and access.touches(self.keys)
+        if access is not None and self._is_guarded:
+            prepared = prepare(replace(self.query, page=None), access.visible())
+        # what is found out about fields is true of one collection
+        self._prepared = copy(prepared) if prepared.unknown else prepared
 
     @property
     def is_quick(self) -> bool:
@@ -136,6 +146,7 @@ class Collection:
         self.is_local = not any(locate(one.cluster).is_remote for one in sources)
         self._lock = threading.Lock()
         self._kept: list[KeptCluster] = []
+        self._last_state: tuple[Sequence[object | None], bytes] = ([], b"")
         self._texts = texts
 
     @contextmanager
@@ -143,22 +154,29 @@ class Collection:
         """The open clusters, for one answer."""
         taken: list[tuple[KeptCluster, HeldCluster]] = []
         try:
-            taken.extend((one, one.take()) for one in self._all_kept())
+            self.open()
+            taken.extend((one, one.take()) for one in self._kept)
             yield [held.reader for _, held in taken]
         finally:
             for one, held in taken:
                 one.give_back(held)
 
-    def _all_kept(self) -> list[KeptCluster]:
+    def open(self) -> None:
+        """Open what is not open yet."""
+        if self._is_open:
+            return
         with self._lock:
             for source in self.sources[len(self._kept) :]:
                 self._kept.append(KeptCluster(source.cluster, texts=self._texts))
-        return self._kept
 
     @property
     def is_near(self) -> bool:
         """Whether its files are open on this machine. To open a file of lines that are not sorted takes long."""
-        return self.is_local and len(self._kept) == len(self.sources)
+        return self.is_local and self._is_open
+
+    @property
+    def _is_open(self) -> bool:
+        return len(self._kept) == len(self.sources)
 
     @property
     def has_report(self) -> bool:
@@ -191,4 +209,10 @@ class Collection:
         return self.is_local and (self.access is None or self.access.is_fixed)
 
     def _state(self, versions: Sequence[object | None]) -> bytes | None:
-        return b"%r" % (versions,) if self._has_state and None not in versions else None
+        if not self._has_state or None in versions:
+            return None
+        last, state = self._last_state
+        if last != versions:
+            state = b"%r" % (versions,)
+            self._last_state = versions, state
+        return state
