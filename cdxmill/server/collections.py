@@ -85,15 +85,9 @@ class Inquiry:
         """The line before all others, if the format has one."""
         return self._prepared.header
 
-    @contextmanager
-    def _opened(self) -> Iterator[OpenCluster]:
-        with self.collection.opened() as clusters:
-            self.state = self.collection.state_of(clusters)
-            yield watched(clusters, self.watch)
-
     def lists(self) -> Iterator[list[bytes]]:
         """The printed lines. Raises RequestError if the page does not exist, or a field."""
-        with self._opened() as cluster:
+        with self.collection.opened(self.watch) as (cluster, self.state):
             try:
                 yield from self._of_page(cluster)
             except UsageError as error:
@@ -120,7 +114,7 @@ class Inquiry:
 
     def pages(self) -> Pages:
         """The number of pages."""
-        with self._opened() as cluster:
+        with self.collection.opened(self.watch) as (cluster, self.state):
             size = self.query.page_size
             if not self._is_guarded:
                 return count_pages(cluster, self.keys, size)
@@ -146,17 +140,18 @@ class Collection:
         self.is_local = not any(locate(one.cluster).is_remote for one in sources)
         self._lock = threading.Lock()
         self._kept: list[KeptCluster] = []
-        self._last_state: tuple[Sequence[object | None], bytes] = ([], b"")
+        self._last_state: tuple[list[object | None], bytes] = ([], b"")
         self._texts = texts
 
     @contextmanager
-    def opened(self) -> Iterator[list[BlockSource]]:
-        """The open clusters, for one answer."""
+    def opened(self, watch: Watch) -> Iterator[tuple[OpenCluster, bytes | None]]:
+        """The open clusters as one, for one answer, and their `state`."""
         taken: list[tuple[KeptCluster, HeldCluster]] = []
         try:
             self.open()
             taken.extend((one, one.take()) for one in self._kept)
-            yield [held.reader for _, held in taken]
+            clusters = [held.reader for _, held in taken]
+            yield watched(clusters, watch), self._state(map(_version_of, clusters))
         finally:
             for one, held in taken:
                 one.give_back(held)
@@ -196,23 +191,21 @@ class Collection:
 
     def state(self) -> bytes | None:
         """What is another one if an answer may be another one; None if that is not known, or it is not open yet."""
-        return (
-            self._state([one.version() for one in self._kept]) if self._has_state and self.is_near else None
-        )
-
-    def state_of(self, clusters: Iterable[BlockSource]) -> bytes | None:
-        """As `state`, of the open clusters."""
-        return self._state([one.version if isinstance(one, ClusterReader) else None for one in clusters])
+        return self._state(one.version() for one in self._kept) if self.is_near else None
 
     @property
     def _has_state(self) -> bool:
         return self.is_local and (self.access is None or self.access.is_fixed)
 
-    def _state(self, versions: Sequence[object | None]) -> bytes | None:
-        if not self._has_state or None in versions:
+    def _state(self, found: Iterable[object | None]) -> bytes | None:
+        if not self._has_state or None in (versions := list(found)):
             return None
         last, state = self._last_state
         if last != versions:
             state = b"%r" % (versions,)
             self._last_state = versions, state
         return state
+
+
+def _version_of(cluster: BlockSource) -> object | None:
+    return cluster.version if isinstance(cluster, ClusterReader) else None
