@@ -59,24 +59,29 @@ class BlockSource(Protocol):
         """Whether others have changed what is searched since it was opened, so that it is better opened again."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class OpenCluster:
     """A cluster or CDX file that is open for many queries.
 
     `blocks` reads its blocks. With `join`, neighboring blocks are read in one request. Lines of `others` are as if they were
-    in this one.
+    in this one. `read` replaces the function of `reader`.
     """
 
     reader: BlockSource
     blocks: BlockReader
     join: bool
     others: Sequence[OpenCluster] = ()
-    _of_overlays: dict[Overlay, BlockReader] = field(default_factory=dict, repr=False, compare=False)
+    read: ReadShard | None = None
+    _of_overlays: dict[Overlay, BlockReader] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, reader: BlockSource, *others: BlockSource) -> OpenCluster:
+    def of(cls, reader: BlockSource, *others: BlockSource, read: ReadShard | None = None) -> OpenCluster:
         """The cluster of `reader`, and of others. Blocks are joined if each read costs a network request."""
-        return cls(reader, reader.blocks(), reader.is_remote, tuple(map(cls.of, others)))
+        return cls(reader, reader.blocks(read), reader.is_remote, tuple(map(cls.of, others)), read)
+
+    def new_blocks(self) -> BlockReader:
+        """Another reader of its blocks."""
+        return self.reader.blocks(self.read)
 
     def overlays(self, low: bytes, high: bytes) -> list[Overlay]:
         """The overlays that may have lines >= `low` and < `high`. Raises InputError."""
@@ -146,7 +151,7 @@ class OpenCluster:
 
     def _reader(self, overlay: Overlay) -> BlockReader:
         if overlay not in self._of_overlays:
-            self._of_overlays[overlay] = self.reader.blocks()
+            self._of_overlays[overlay] = self.new_blocks()
         return self._of_overlays[overlay]
 
 

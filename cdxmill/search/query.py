@@ -82,7 +82,7 @@ def stored_near(cluster: OpenCluster, low: bytes, high: bytes) -> Iterable[str]:
 
 def _first_lines(cluster: OpenCluster, low: bytes, high: bytes) -> Iterator[bytes]:
     """The lines of two blocks of the cluster and each overlay, and of two of the range, the first of which may end before it."""
-    blocks = cluster.reader.blocks()
+    blocks = cluster.new_blocks()
     for first, last in ((b"", b"\xff"), (low, high)):
         for index in cluster.own_indexes(first, last):
             for block in islice(wanted_blocks(index, first, last), 2):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from itertools import islice
 
@@ -12,7 +13,7 @@ from cdxmill.cluster.reader import ClusterReader
 from cdxmill.errors import UsageError
 from cdxmill.formats.clusters.zipnum import BLOCK_LINES
 from cdxmill.formats.lines.capture_fields import Fields, parse_fields
-from cdxmill.formats.lines.lookup_query import KeyRange
+from cdxmill.formats.lines.lookup_query import KeyRange, Passes
 from cdxmill.options.queries import Query
 from cdxmill.search.kept import HeldCluster, KeptCluster
 from cdxmill.search.opened import BlockSource, OpenCluster, no_page
@@ -31,25 +32,34 @@ _FEW_CLUSTERS = 4
 """Clusters of which blocks are read at once, while other requests wait."""
 
 
+def prepare(query: Query, visible: Passes | None = None) -> PreparedQuery:
+    """A checked query, whose patterns may be those of a stranger. Raises RequestError."""
+    try:
+        return PreparedQuery(query, None, visible, compile_safely)
+    except UsageError as error:
+        raise bad_request(str(error)) from None
+
+
 class Inquiry:
     """A question to a collection that was checked: it can be answered now, or in another thread. Raises RequestError."""
 
-    def __init__(self, collection: Collection, url: str | KeyRange, query: Query, watch: Watch) -> None:
-        self.collection, self.query, self.watch = collection, query, watch
-        self._page = query.page
+    def __init__(
+        self, collection: Collection, url: str | KeyRange, prepared: PreparedQuery, watch: Watch
+    ) -> None:
+        self.collection, self.query, self.watch = collection, prepared.query, watch
+        self._page = self.query.page
         self.state: bytes | None = None
         """That of the collection when it was read."""
         access = collection.access
         try:
-            prepared = PreparedQuery(query, None, None, compile_safely)
             self.keys = prepared.keys(url) if isinstance(url, str) else url
-            self._is_guarded = access is not None and access.touches(self.keys)
-            if access is not None and self._is_guarded:
-                query = replace(query, page=None)
-                prepared = PreparedQuery(query, None, access.visible(), compile_safely)
         except UsageError as error:
             raise bad_request(str(error)) from None
-        self._prepared = prepared
+        self._is_guarded = access is not None and access.touches(self.keys)
+        if access is not None and self._is_guarded:
+            prepared = prepare(replace(self.query, page=None), access.visible())
+        # what is found out about fields is true of one collection
+        self._prepared = copy(prepared) if prepared.unknown else prepared
 
     @property
     def is_quick(self) -> bool:
@@ -63,7 +73,7 @@ class Inquiry:
         )
         is_sorted = query.sort in ("reverse", "newest") or (query.closest is not None and not is_near)
         is_simple = not is_sorted and self._page is None and len(self.collection.sources) <= _FEW_CLUSTERS
-        return self.collection.is_local and is_simple
+        return is_simple and self.collection.is_near
 
     @property
     def is_plain(self) -> bool:
@@ -75,15 +85,9 @@ class Inquiry:
         """The line before all others, if the format has one."""
         return self._prepared.header
 
-    @contextmanager
-    def _opened(self) -> Iterator[OpenCluster]:
-        with self.collection.opened() as clusters:
-            self.state = self.collection.state_of(clusters)
-            yield watched(clusters, self.watch)
-
     def lists(self) -> Iterator[list[bytes]]:
         """The printed lines. Raises RequestError if the page does not exist, or a field."""
-        with self._opened() as cluster:
+        with self.collection.opened(self.watch) as (cluster, self.state):
             try:
                 yield from self._of_page(cluster)
             except UsageError as error:
@@ -110,7 +114,7 @@ class Inquiry:
 
     def pages(self) -> Pages:
         """The number of pages."""
-        with self._opened() as cluster:
+        with self.collection.opened(self.watch) as (cluster, self.state):
             size = self.query.page_size
             if not self._is_guarded:
                 return count_pages(cluster, self.keys, size)
@@ -136,24 +140,38 @@ class Collection:
         self.is_local = not any(locate(one.cluster).is_remote for one in sources)
         self._lock = threading.Lock()
         self._kept: list[KeptCluster] = []
+        self._last_state: tuple[list[object | None], bytes] = ([], b"")
         self._texts = texts
 
     @contextmanager
-    def opened(self) -> Iterator[list[BlockSource]]:
-        """The open clusters, for one answer."""
+    def opened(self, watch: Watch) -> Iterator[tuple[OpenCluster, bytes | None]]:
+        """The open clusters as one, for one answer, and their `state`."""
         taken: list[tuple[KeptCluster, HeldCluster]] = []
         try:
-            taken.extend((one, one.take()) for one in self._all_kept())
-            yield [held.reader for _, held in taken]
+            self.open()
+            taken.extend((one, one.take()) for one in self._kept)
+            clusters = [held.reader for _, held in taken]
+            yield watched(clusters, watch), self._state(map(_version_of, clusters))
         finally:
             for one, held in taken:
                 one.give_back(held)
 
-    def _all_kept(self) -> list[KeptCluster]:
+    def open(self) -> None:
+        """Open what is not open yet."""
+        if self._is_open:
+            return
         with self._lock:
             for source in self.sources[len(self._kept) :]:
                 self._kept.append(KeptCluster(source.cluster, texts=self._texts))
-        return self._kept
+
+    @property
+    def is_near(self) -> bool:
+        """Whether its files are open on this machine. To open a file of lines that are not sorted takes long."""
+        return self.is_local and self._is_open
+
+    @property
+    def _is_open(self) -> bool:
+        return len(self._kept) == len(self.sources)
 
     @property
     def has_report(self) -> bool:
@@ -172,16 +190,22 @@ class Collection:
             one.close()
 
     def state(self) -> bytes | None:
-        """What is another one if an answer may be another one; None if that is not known."""
-        return self._state([one.version() for one in self._all_kept()]) if self._has_state else None
-
-    def state_of(self, clusters: Iterable[BlockSource]) -> bytes | None:
-        """As `state`, of the open clusters."""
-        return self._state([one.version if isinstance(one, ClusterReader) else None for one in clusters])
+        """What is another one if an answer may be another one; None if that is not known, or it is not open yet."""
+        return self._state(one.version() for one in self._kept) if self.is_near else None
 
     @property
     def _has_state(self) -> bool:
         return self.is_local and (self.access is None or self.access.is_fixed)
 
-    def _state(self, versions: Sequence[object | None]) -> bytes | None:
-        return b"%r" % (versions,) if self._has_state and None not in versions else None
+    def _state(self, found: Iterable[object | None]) -> bytes | None:
+        if not self._has_state or None in (versions := list(found)):
+            return None
+        last, state = self._last_state
+        if last != versions:
+            state = b"%r" % (versions,)
+            self._last_state = versions, state
+        return state
+
+
+def _version_of(cluster: BlockSource) -> object | None:
+    return cluster.version if isinstance(cluster, ClusterReader) else None

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from urllib.parse import parse_qsl
+from collections.abc import Callable, Collection
+from typing import Generic, TypeVar
+from urllib.parse import parse_qsl, unquote_to_bytes
 
+from cdxmill.regex import regex
 from cdxmill.server.answers import bad_request
 
+_Plan = TypeVar("_Plan")
+_URL = regex(rb"(?:^|&)url=([^&]+)")
+_KEPT, _LONGEST = 100, 200
+"""Plans that are kept, and the bytes of the longest query string that has one."""
 _MOST = 200
 """Parameters of a request."""
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
@@ -42,10 +48,7 @@ class Parameters:
 
     def required(self, name: str) -> str:
         """The value of a parameter that has to be given."""
-        found = self.text(name)
-        if found is None:
-            raise bad_request(f"the parameter {name} is missing")
-        return found
+        return required(name, self.text(name))
 
     def one_of(self, name: str, choices: Collection[str]) -> str | None:
         """The value of a parameter that has few values."""
@@ -82,3 +85,39 @@ def _pairs(query: bytes) -> list[tuple[str, str]]:
         )
     except ValueError:
         raise bad_request(f"there are more than {_MOST} parameters") from None
+
+
+class Plans(Generic[_Plan]):
+    """What a dialect makes of all parameters but the URL. Most questions differ in their URL only, so plans are kept.
+
+    Those with filters are not, because compiled patterns may take much memory.
+    """
+
+    def __init__(self, known: Collection[str], make: Callable[[Parameters], _Plan]) -> None:
+        self._known, self._make = known, make
+        self._kept: dict[bytes, _Plan] = {}
+
+    def of(self, query: bytes) -> tuple[str | None, _Plan]:
+        """The URL of a query string, None without one, and the plan. Raises RequestError."""
+        found = _URL.search(query)
+        if found is None or not query.isascii():
+            given = Parameters(query, self._known)
+            return given.text("url"), self._make(given)
+        rest = query[: found.start(1)] + query[found.end(1) :]
+        plan = self._kept.get(rest)
+        if plan is None:
+            given = Parameters(rest, self._known)
+            plan = self._make(given)
+            if len(rest) <= _LONGEST and "filter" not in given:
+                if len(self._kept) >= _KEPT:
+                    self._kept.clear()
+                self._kept[rest] = plan
+        url = unquote_to_bytes(found[1].replace(b"+", b" "))
+        return url.decode("utf-8", "surrogateescape"), plan
+
+
+def required(name: str, value: str | None) -> str:
+    """The value of a parameter that has to be given. Raises RequestError."""
+    if value is None:
+        raise bad_request(f"the parameter {name} is missing")
+    return value

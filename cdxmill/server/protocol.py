@@ -6,6 +6,9 @@ Connections without a complete request take a third of the memory that they take
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine, Generator
+from functools import partial
+from types import coroutine
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -73,6 +76,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     _timer: asyncio.TimerHandle | None = None
     _size = 0
+    _may_answer = False
+    """Whether a request may be answered while its bytes are read: the first one, so that others get their turn after it."""
 
     def connection_made(self, transport: Any) -> None:
         """A client has connected."""
@@ -90,7 +95,9 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._size > _MOST:
             self.transport.abort()
             return
+        self._may_answer = True
         super().data_received(data)
+        self._may_answer = False
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -108,7 +115,22 @@ class LimitedProtocol(HttpToolsProtocol):
             send_without_chunks(cycle)
         elif cycle.scope["method"] != "HEAD":
             cycle.transport = _JoiningTransport(cycle.transport)  # type: ignore[assignment]
-        super()._start_asgi_task(cycle, app)
+        if self._may_answer:
+            self._may_answer = False
+            self._answer_now(cycle, app)
+        else:
+            super()._start_asgi_task(cycle, app)
+
+    def _answer_now(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Answer without a task, which takes longer than a short answer. If the answer has to wait for something, a task goes on."""
+        answering = cycle.run_asgi(app)
+        try:
+            awaited = answering.send(None)
+        except StopIteration:
+            return
+        task = self.loop.create_task(_resumed(answering, awaited))
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
 
     def _start_timer(self) -> None:
         self._stop_timer()
@@ -122,6 +144,22 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+@coroutine
+def _resumed(started: Coroutine[Any, Any, None], awaited: Any) -> Generator[Any, Any, None]:
+    """The rest of a coroutine that was started, and waits for something."""
+    while True:
+        try:
+            found = yield awaited
+        except BaseException as error:
+            step = partial(started.throw, error)
+        else:
+            step = partial(started.send, found)
+        try:
+            awaited = step()
+        except StopIteration:
+            return
 
 
 class _JoiningTransport:

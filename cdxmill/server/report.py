@@ -55,7 +55,10 @@ class Reports:
 
     def page(self, collection: Collection) -> Response:
         """The report; if it is not made yet, a page that asks for it again. Raises RequestError."""
-        state = collection.state() if collection.has_report else None
+        if not collection.has_report:
+            raise RequestError(404, _NONE)
+        collection.open()
+        state = collection.state()
         if state is None:
             raise RequestError(404, _NONE)
         place = self.place(collection, state)

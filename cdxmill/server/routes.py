@@ -68,11 +68,11 @@ def route(path: str, raw_path: bytes, query: bytes, collections: Mapping[str, Co
         )
     if not rest:
         return _of_query(query, found)
+    if rest in _OF_COLLECTION:
+        return _of_collection(rest, found)
     for start, (kind, endpoint) in _OF_URL.items():
         if rest.startswith(start):
             return Route(kind, endpoint, found, _target(raw_path, start, query))
-    if rest in _OF_COLLECTION:
-        return _of_collection(rest, found)
     raise RequestError(404, f"unknown endpoint of the collection {name}; the page / lists all endpoints")
 
 

@@ -6,6 +6,7 @@ access rules again; SIGTERM lets them finish their answers.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -42,6 +43,8 @@ _TAKEN = frozenset(("cdx", "wayback", "health", "metrics", "collinfo.json", "pag
 _ALLOCATION = {"MALLOC_MMAP_THRESHOLD_": str(1 << 17)}
 """Settings of glibc in the environment of the workers, unless the user has set them. Without it, glibc raises this threshold when the
 text of a section is freed. Then texts are cut from the heap, which gets holes: a fifth more memory after some 100,000 requests."""
+_YOUNG = 10_000
+"""Objects after which Python looks for garbage. With its 700, it takes a twentieth of the time."""
 _GRACE = 30
 _KEEP_ALIVE = 15
 
@@ -133,6 +136,8 @@ def application() -> Server:
     settings = Settings(
         Path(started.shared), started.replay, started.rate, clients, started.log, started.cache
     )
+    gc.freeze()  # modules are not searched for garbage
+    gc.set_threshold(_YOUNG)
     return Server(collections, settings)
 
 

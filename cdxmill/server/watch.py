@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 
-from cdxmill.cluster.overlays import Overlay
 from cdxmill.errors import StoppedError
 from cdxmill.search.opened import BlockSource, OpenCluster
 from cdxmill.stages.zipnum.block_pieces import ReadShard
-from cdxmill.stages.zipnum.find_lines import BlockReader
-from cdxmill.stages.zipnum.secondary_index import SecondaryIndex
 
 SECONDS = 120.0
 """The most that the making of one answer may take. Time in which a client does not read is not counted."""
@@ -43,55 +41,15 @@ class Watch:
             raise Ended(f"the answer took more than {SECONDS:.0f} s; ask for less, or page by page")
 
 
-class WatchedCluster:
-    """An open cluster whose blocks are read for one answer."""
-
-    def __init__(self, reader: BlockSource, watch: Watch) -> None:
-        self._reader, self._watch = reader, watch
-
-    @property
-    def cluster(self) -> str:
-        """The name in messages."""
-        return self._reader.cluster
-
-    @property
-    def index(self) -> SecondaryIndex:
-        """The blocks."""
-        return self._reader.index
-
-    @property
-    def overlays(self) -> Sequence[Overlay]:
-        """As of the cluster."""
-        return self._reader.overlays
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether each read costs a request."""
-        return self._reader.is_remote
-
-    def read(self, shard: bytes, offset: int, size: int, /) -> bytes:
-        """Bytes of a shard, if the answer is still wanted."""
-        self._watch.check()
-        return self._reader.read(shard, offset, size)
-
-    def blocks(self, read: ReadShard | None = None) -> BlockReader:
-        """A reader of blocks."""
-        return self._reader.blocks(read or self.read)
-
-    def block_lines(self) -> int | None:
-        """As of the cluster."""
-        return self._reader.block_lines()
-
-    def has_full_blocks(self) -> bool:
-        """As of the cluster."""
-        return self._reader.has_full_blocks()
-
-    def has_changed(self) -> bool:
-        """As of the cluster."""
-        return self._reader.has_changed()
-
-
 def watched(clusters: Iterable[BlockSource], watch: Watch) -> OpenCluster:
-    """The clusters as one, for one answer."""
-    first, *others = (WatchedCluster(one, watch) for one in clusters)
-    return OpenCluster.of(first, *others)
+    """The clusters as one, for one answer: each read of a block ends it, if it is not wanted any more."""
+    first, *others = (OpenCluster.of(one, read=_watched_read(one.read, watch)) for one in clusters)
+    return replace(first, others=others) if others else first
+
+
+def _watched_read(read: ReadShard, watch: Watch) -> ReadShard:
+    def read_watched(shard: bytes, offset: int, size: int) -> bytes:
+        watch.check()
+        return read(shard, offset, size)
+
+    return read_watched

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import http.client
+import io
 import json
 import os
 import re
@@ -11,7 +12,7 @@ import shutil
 import signal
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -296,3 +297,33 @@ def test_the_head_of_an_answer_comes_with_its_body(server: CdxServer) -> None:
         connection.sendall(f"GET /web/cdx?url={IANA}&limit=1 HTTP/1.1\r\nHost: a.example\r\n\r\n".encode())
         first = connection.recv(1 << 16)
     assert first.endswith(server.ask("/web/cdx", url=IANA, limit=1).body)
+
+
+class Received(io.BytesIO):
+    """The bytes of several responses, which `http.client` reads one after the other."""
+
+    def makefile(self, mode: str) -> Received:
+        """The file of the next response."""
+        return self
+
+    def close(self) -> None:
+        """Stay open for the next response."""
+
+
+def test_requests_that_come_together_are_answered_in_their_order(server: CdxServer) -> None:
+    targets = [
+        f"/web/cdx?url={IANA}&limit=1",  # at once
+        "/many/cdx?url=*",  # in a thread, in many slices
+        *(f"/many/cdx?url={MANY}same&limit={number % 5 + 1}" for number in range(400)),
+        "/web/cdx?url=*&showNumPages=true",
+    ]
+    requests = [f"GET {target} HTTP/1.1\r\nHost: a.example\r\n" for target in targets]
+    requests[-1] += "Connection: close\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), 30) as connection:
+        connection.sendall("".join(f"{one}\r\n" for one in requests).encode())
+        with connection.makefile("rb") as answers:
+            received = Received(answers.read())
+    for target in targets:
+        response = http.client.HTTPResponse(cast("socket.socket", received))
+        response.begin()
+        assert response.read() == server.get(target).body

@@ -64,6 +64,7 @@ def test_a_collection_without_a_report_says_why(
     with pytest.raises(RequestError, match="clusters on the machine of the server only") as error:
         Reports(tmp_path).page(lines)
     assert error.value.code == 404
+    cluster.open()
     state = cluster.state()
     assert state is not None
     reports = Reports(tmp_path)

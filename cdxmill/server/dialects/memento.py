@@ -14,7 +14,7 @@ from itertools import chain
 from cdxmill.formats.lines.capture_fields import Fields
 from cdxmill.options.queries import Query
 from cdxmill.server.answers import TEXT, RequestError, Response, bad_request, json_answer, started
-from cdxmill.server.collections import Inquiry
+from cdxmill.server.collections import Inquiry, prepare
 from cdxmill.server.dialects.request import PlannedResponse, Request
 from cdxmill.server.parameters import Parameters
 from cdxmill.stages.lines.choose_lines import seconds
@@ -32,7 +32,7 @@ def available(request: Request) -> PlannedResponse:
     )
     if moment is not None:
         order = Query(match_type="exact", filter=("~status:2..$",), limit=1, closest=moment)
-    asked = Inquiry(request.collection, url, order, request.watch)
+    asked = Inquiry(request.collection, url, prepare(order), request.watch)
 
     def make() -> Response:
         found = next(asked.captures(), None)
@@ -44,7 +44,7 @@ def available(request: Request) -> PlannedResponse:
         closest["timestamp"] = str(found["timestamp"])
         return json_answer({"url": url, "archived_snapshots": {"closest": closest}})
 
-    return PlannedResponse(make, asked.collection.is_local and moment is not None, asked)
+    return PlannedResponse(make, asked.collection.is_near and moment is not None, asked)
 
 
 def link_timemap(request: Request) -> PlannedResponse:
@@ -69,7 +69,7 @@ def timegate(request: Request) -> PlannedResponse:
     query = Query(match_type="exact", limit=1, sort="reverse")
     if moment is not None:
         query = Query(match_type="exact", limit=1, closest=moment)
-    asked = Inquiry(request.collection, request.target, query, request.watch)
+    asked = Inquiry(request.collection, request.target, prepare(query), request.watch)
 
     def make() -> Response:
         found = next(asked.captures(), None)
@@ -79,7 +79,7 @@ def timegate(request: Request) -> PlannedResponse:
         headers = {"location": _memento(replay, found), "vary": "accept-datetime", "link": links}
         return Response(302, TEXT, (), [(name.encode(), _header(value)) for name, value in headers.items()])
 
-    return PlannedResponse(make, asked.collection.is_local and moment is not None, asked)
+    return PlannedResponse(make, asked.collection.is_near and moment is not None, asked)
 
 
 def _header(value: str) -> bytes:
@@ -99,7 +99,7 @@ def _needed(request: Request) -> str:
 
 
 def _all(request: Request) -> Inquiry:
-    return Inquiry(request.collection, request.target, Query(match_type="exact"), request.watch)
+    return Inquiry(request.collection, request.target, prepare(Query(match_type="exact")), request.watch)
 
 
 def _memento(replay: str, fields: Fields) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.queries import MATCH_TYPES, Query
+from cdxmill.search.query import PreparedQuery
 from cdxmill.server.answers import JSON, TEXT, Response, bad_request, started
-from cdxmill.server.collections import Inquiry
+from cdxmill.server.collections import Inquiry, prepare
 from cdxmill.server.dialects.request import PlannedResponse, Request
 from cdxmill.server.dialects.values import (
     fields_of,
@@ -19,7 +20,7 @@ from cdxmill.server.dialects.values import (
     text_row,
     text_rows,
 )
-from cdxmill.server.parameters import Parameters
+from cdxmill.server.parameters import Parameters, Plans, required
 
 FIELDS = (
     *(
@@ -46,41 +47,51 @@ _NUMBERS = frozenset(("timestamp", "status", "length", "offset"))
 Write = Callable[[tuple[str, ...], Iterable[list[bytes]]], Iterator[bytes]]
 
 
+class _OutbackPlan(NamedTuple):
+    """What is asked about a URL or about a `key`, the output format, and the fields."""
+
+    prepared: PreparedQuery
+    output: str
+    names: tuple[str, ...]
+    key: str | None
+
+
 def answer(request: Request) -> PlannedResponse:
     """The captures of a URL, as OutbackCDX gives them."""
-    given = Parameters(request.query, KNOWN)
+    url, (prepared, output, names, key) = _PLANS.of(request.query)
+    asked = Inquiry(request.collection, _wanted(url, key), prepared, request.watch)
+    kind, write = _WRITERS[output]
+    return PlannedResponse(
+        lambda: Response(200, kind, started(write(names, asked.lists()))), asked.is_quick, asked
+    )
+
+
+def _plan(given: Parameters) -> _OutbackPlan:
     if given.flag("omitSelfRedirects"):
         raise bad_request("omitSelfRedirects is not supported")
-    closest = (
-        given.text("closest")
-        if given.one_of("sort", ("default", "reverse", "closest")) == "closest"
-        else None
-    )
+    order = given.one_of("sort", ("default", "reverse", "closest"))
     query = Query(
         match_type=given.one_of("matchType", MATCH_TYPES),
         from_ts=given.text("from"),
         to=given.text("to"),
         filter=tuple(map(pattern_filter, given.all("filter"))),
         limit=given.number("limit") or None,
-        sort="reverse" if given.text("sort") == "reverse" else "default",
-        closest=closest,
+        sort="reverse" if order == "reverse" else "default",
+        closest=given.text("closest") if order == "closest" else None,
         collapse=given.text("collapseToFirst", "collapse"),
     )
-    asked = Inquiry(request.collection, _wanted(given), query, request.watch)
     output = given.one_of("output", tuple(_WRITERS)) or "cdx"
-    kind, write = _WRITERS[output]
-    names = fields_of(given.text("fl"), FIELDS)
-    return PlannedResponse(
-        lambda: Response(200, kind, started(write(names, asked.lists()))), asked.is_quick, asked
-    )
+    return _OutbackPlan(prepare(query), output, fields_of(given.text("fl"), FIELDS), given.text("urlkey"))
 
 
-def _wanted(given: Parameters) -> str | KeyRange:
-    key = given.text("urlkey")
-    if (key is None) == (given.text("url") is None):
+_PLANS = Plans(KNOWN, _plan)
+
+
+def _wanted(url: str | None, key: str | None) -> str | KeyRange:
+    if (key is None) == (url is None):
         raise bad_request("give either url or urlkey")
     if key is None:
-        return given.required("url")
+        return required("url", url)
     low = key.encode("utf-8", "surrogateescape")
     return KeyRange(low, low + b"!", is_one_url=True)
 

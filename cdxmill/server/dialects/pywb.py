@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import NamedTuple
 
 from cdxmill.options.queries import MATCH_TYPES, PAGE_SIZE, Query
+from cdxmill.search.query import PreparedQuery
 from cdxmill.server.answers import RequestError, Response, bad_request, json_answer, started
-from cdxmill.server.collections import Inquiry
+from cdxmill.server.collections import Inquiry, prepare
 from cdxmill.server.dialects.request import PlannedResponse, Request
-from cdxmill.server.parameters import Parameters
+from cdxmill.server.parameters import Parameters, Plans, required
 from cdxmill.stages.lines.line_lists import text_of
 
 _NAMES = (
@@ -34,18 +36,26 @@ def index_answer(request: Request) -> PlannedResponse:
     return _planned(request, is_empty_absent=True)
 
 
+class _PywbPlan(NamedTuple):
+    """What is asked about a URL, the output format, and whether only the pages are counted."""
+
+    prepared: PreparedQuery
+    output: str
+    counts_pages: bool
+
+
 def _planned(request: Request, is_empty_absent: bool) -> PlannedResponse:
-    given = Parameters(request.query, KNOWN)
-    asked, output = question(request, given)
-    if given.flag("showNumPages"):
+    url, (prepared, output, counts_pages) = _PLANS.of(request.query)
+    url = required("url", url)
+    asked = Inquiry(request.collection, url, prepared, request.watch)
+    if counts_pages:
         return PlannedResponse(lambda: json_answer(asked.pages()._asdict()), False, asked)
-    absent = given.required("url") if is_empty_absent else None
+    absent = url if is_empty_absent else None
     is_quick = asked.is_quick and (absent is None or asked.is_plain)
     return PlannedResponse(lambda: _answer(asked, output, absent), is_quick, asked)
 
 
-def question(request: Request, given: Parameters) -> tuple[Inquiry, str]:
-    """What is asked, and the output format."""
+def _plan(given: Parameters) -> _PywbPlan:
     if given.flag("allowFuzzy"):
         raise bad_request("allowFuzzy is not supported: URLs are found as they are")
     output = given.one_of("output", tuple(_KINDS)) or "cdxj"
@@ -67,7 +77,10 @@ def question(request: Request, given: Parameters) -> tuple[Inquiry, str]:
         fields=tuple(fields.split(",")) if fields else None,
         output=output,
     )
-    return Inquiry(request.collection, given.required("url"), query, request.watch), output
+    return _PywbPlan(prepare(query), output, given.flag("showNumPages"))
+
+
+_PLANS = Plans(KNOWN, _plan)
 
 
 def _answer(asked: Inquiry, output: str, absent: str | None) -> Response:

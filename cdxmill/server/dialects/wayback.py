@@ -10,17 +10,19 @@ collapse into one that was given long before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from itertools import chain, islice
 from typing import NamedTuple
 from urllib.parse import quote_plus, unquote_to_bytes
 
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.queries import MATCH_TYPES, PAGE_SIZE, Query
+from cdxmill.search.query import PreparedQuery
 from cdxmill.server.answers import JSON, TEXT, Response, bad_request, started
-from cdxmill.server.collections import Inquiry
+from cdxmill.server.collections import Inquiry, prepare
 from cdxmill.server.dialects.request import PlannedResponse, Request
 from cdxmill.server.dialects.values import fields_of, json_line, json_rows, pattern_filter, text_rows
-from cdxmill.server.parameters import Parameters
+from cdxmill.server.parameters import Parameters, Plans, required
 
 FIELDS = ("urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length")
 _NAMES = (
@@ -41,14 +43,22 @@ class _LinePlace(NamedTuple):
     given: int
 
 
+class _WaybackPlan(NamedTuple):
+    """What is asked about a URL, which lines of the answer are given, and how; or whether only the pages are counted."""
+
+    prepared: PreparedQuery
+    paging: _Paging
+    names: tuple[str, ...]
+    is_json: bool
+    counts_pages: bool
+
+
 def answer(request: Request) -> PlannedResponse:
     """The captures of a URL, as the Wayback Machine's server gives them."""
-    given = Parameters(request.query, KNOWN)
-    names = fields_of(given.text("fl"), FIELDS)
-    is_json = given.one_of("output", ("json", "text")) == "json"
-    paging = _Paging(given)
-    asked = _asked(request, given, paging)
-    if given.flag("showNumPages"):
+    url, (prepared, paging, names, is_json, counts_pages) = _PLANS.of(request.query)
+    paging = copy(paging)
+    asked = _asked(request, required("url", url), prepared, paging)
+    if counts_pages:
         return PlannedResponse(lambda: Response(200, TEXT, (b"%d\n" % asked.pages().pages,)), False, asked)
     write = _as_json if is_json else _as_text
     kind, is_quick = JSON if is_json else TEXT, asked.is_quick and paging.resumed is None
@@ -99,8 +109,10 @@ class _Paging:
             self.key = quote_plus(place.start).encode() + b"+%d" % place.given
 
 
-def _asked(request: Request, given: Parameters, paging: _Paging) -> Inquiry:
-    order = given.one_of("sort", _SORTS)
+def _plan(given: Parameters) -> _WaybackPlan:
+    names = fields_of(given.text("fl"), FIELDS)
+    is_json = given.one_of("output", ("json", "text")) == "json"
+    paging, order = _Paging(given), given.one_of("sort", _SORTS)
     query = Query(
         match_type=given.one_of("matchType", MATCH_TYPES),
         from_ts=given.text("from"),
@@ -114,13 +126,19 @@ def _asked(request: Request, given: Parameters, paging: _Paging) -> Inquiry:
         page=given.number("page"),
         page_size=given.number("pageSize", 1) or PAGE_SIZE,
     )
-    asked = Inquiry(request.collection, given.required("url"), query, request.watch)
+    return _WaybackPlan(prepare(query), paging, names, is_json, given.flag("showNumPages"))
+
+
+_PLANS = Plans(KNOWN, _plan)
+
+
+def _asked(request: Request, url: str, prepared: PreparedQuery, paging: _Paging) -> Inquiry:
+    asked = Inquiry(request.collection, url, prepared, request.watch)
     if paging.resumed is None or paging.is_collapsed:
         return asked
     low, high = asked.keys.low, asked.keys.high
-    return Inquiry(
-        request.collection, KeyRange(min(max(low, paging.resumed.start), high), high), query, request.watch
-    )
+    rest = KeyRange(min(max(low, paging.resumed.start), high), high)
+    return Inquiry(request.collection, rest, prepared, request.watch)
 
 
 def _start(line: bytes) -> bytes:

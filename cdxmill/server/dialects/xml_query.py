@@ -17,7 +17,7 @@ from cdxmill.formats.lines.capture_fields import Fields
 from cdxmill.options.queries import Query
 from cdxmill.regex import regex
 from cdxmill.server.answers import Response, bad_request, started
-from cdxmill.server.collections import Inquiry
+from cdxmill.server.collections import Inquiry, prepare
 from cdxmill.server.dialects.request import PlannedResponse, Request
 from cdxmill.server.parameters import Parameters
 from cdxmill.stages.lines.choose_lines import seconds
@@ -65,7 +65,7 @@ def answer(request: Request) -> PlannedResponse:
     question = Query(match_type="prefix" if is_prefix else "exact")
     if query.date and not is_prefix:  # OpenWayback asks for few captures, and replays the nearest of these
         question = replace(question, closest=query.date[:14], limit=query.first + query.most)
-    asked = Inquiry(request.collection, query.url, question, request.watch)
+    asked = Inquiry(request.collection, query.url, prepare(question), request.watch)
     make = _urls if is_prefix else _captures
     is_quick = asked.is_quick and not is_prefix and (question.limit or 0) <= _FEW
     return PlannedResponse(

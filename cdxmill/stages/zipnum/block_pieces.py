@@ -156,12 +156,12 @@ class BlockPieces:
     def _section_text(self, sections: Sections, number: int, data: memoryview, step: int) -> Iterator[bytes]:
         """The text of a section, in pieces of `step` compressed bytes. Runs for every lookup."""
         inflater, key = isal_zlib.decompressobj(wbits=-15), sections.keys[number]
-        is_last = number + 1 == len(sections.keys)
-        for pos in range(0, len(data), step):
+        size, is_last = len(data), number + 1 == len(sections.keys)
+        for pos in range(0, size, step):
             piece = self._piece(inflater, data[pos : pos + step])
             if pos == 0 and piece[: len(key)] != key[: len(piece)]:
                 raise self._wrong_key(key)
-            if pos + step >= len(data):
+            if pos + step >= size:
                 if inflater.eof != is_last or inflater.unused_data:
                     raise self.corrupt(f"its section {number + 1} does not end where its table says")
                 self._end_section(sections, number)

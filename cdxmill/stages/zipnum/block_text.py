@@ -59,11 +59,12 @@ class BlockText:
         for piece in self._pieces_for(low, high):
             end = piece.rfind(b"\n")
             start = piece.rfind(b"\n", 0, end) + 1 if end > 0 else 0
-            if start and piece[start:end] < low:
+            last = piece[start:end] if start else b""
+            if start and last < low:
                 self._text = piece[end + 1 :]
             else:
                 self._append(piece)
-            if self._reaches(high):
+            if (last >= high if start else self._reaches(high)) or self._source.beyond >= high:
                 return
         if not self._source.is_whole:
             raise self._source.corrupt("as reported before")
