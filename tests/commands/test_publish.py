@@ -210,6 +210,26 @@ def test_shards_of_another_cluster_with_the_same_sizes_are_replaced(
     assert files_of(target) == wanted
 
 
+def test_where_files_cannot_get_a_second_name_shards_are_copied(
+    cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "indexes"
+    run_cdxmill("publish", "-q", cluster, target)
+    wanted = files_of(target)
+    one = json.loads(wanted["cluster.json"])
+    del one["sha256"]
+    one["shards"][1]["sha256"] = "0" * 64
+    one["sha256"] = hashlib.sha256(json.dumps(one, indent=1).encode()).hexdigest()
+    (target / "cluster.json").write_text(json.dumps(one, indent=1) + "\n")
+
+    def refuse(*names: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+    assert main(["publish", "-q", "-p", "1", "--replace", str(cluster), str(target)]) == 0
+    assert files_of(target) == wanted
+
+
 def test_a_killed_run_leaves_no_finished_cluster_and_the_next_run_continues(
     cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
