@@ -27,6 +27,8 @@ def reached(name):
             pass
 """
 """A mark writes the name of its function when a process comes to it first. It works in each child of a test, too."""
+_OTHERS = 8
+"""Test files besides those of tests.tsv: what a function does often shows in tests of something else first."""
 _IMPORT = "from cdxmill._reached import reached as _reached\n"
 
 
@@ -119,11 +121,19 @@ class Reach:
         return self._known[test].seconds if test in self._known else 0.0
 
     def of(self, function: str, tests: Iterable[str]) -> tuple[str, ...]:
-        """Those of `tests` that run a function, or may do so. All, if none is known to: the function may be a new one."""
+        """The tests for a function: those of `tests` that run it or may do so, and the shortest others that run it.
+
+        All of `tests`, if none is known to run it: the function may be a new one.
+        """
         tests = tuple(tests)
-        known = [one for one in tests if one in self._known]
-        runs = {one for one in known if function in self._known[one].functions}
-        return tuple(one for one in tests if one in runs or one not in self._known) if runs else tests
+        runs = [one for one, known in self._known.items() if function in known.functions]
+        others = sorted((one for one in runs if one not in tests and self.exists(one)), key=self.seconds)
+        chosen = tuple(one for one in tests if one in runs or one not in self._known)
+        return (*chosen, *others[:_OTHERS]) if runs else tests
+
+    def exists(self, test: str) -> bool:
+        """Whether a test file is still there."""
+        return (self._root / test).exists()
 
 
 def files_of(entries: Iterable[str], root: Path) -> tuple[str, ...]:
