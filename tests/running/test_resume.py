@@ -333,18 +333,8 @@ def told(done: subprocess.CompletedProcess[bytes]) -> str:
 def test_files_that_may_not_grow_further_stop_it_in_one_line(
     kilobytes: int, processes: str, inputs: list[Path], tmp_path: Path
 ) -> None:
-    call = [
-        str(COMMAND),
-        "zipnum",
-        "-q",
-        "-o",
-        str(tmp_path / "C"),
-        "-s",
-        "2",
-        "-p",
-        processes,
-        *map(str, inputs),
-    ]
+    call = [str(COMMAND), "zipnum", "-q", "-o", str(tmp_path / "C"), "-s", "2", "-p", processes]
+    call += map(str, inputs)
     limited = ["bash", "-c", f'ulimit -f {kilobytes}; exec "$@"', "bash", *call]
     line = told(subprocess.run(limited, capture_output=True, check=False))
     assert "cannot be written (File too large)" in line
