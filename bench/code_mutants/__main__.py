@@ -1,12 +1,15 @@
 """Put small faults in the code, one at a time, and run the tests that can see them: each fault has to fail a test.
 
-usage: python -m bench.code_mutants [--seed N] [--count N] [-p N] [--since REVISION] [--all] [FILE...]
+usage: python -m bench.code_mutants [--seed N] [--count N] [-p N] [--since REVISION] [--all] [--measure] [FILE...]
 
 FILEs are those of the package, such as cdxmill/running/lock.py; by default the files with an entry of their own in tests.tsv.
 A fault is a condition that is negated or loses a part, an operator or number that is another one, or a statement that is
 missing. The same seed gives the same faults as long as their lines are the same. Survivors are printed as a diff with their
 name, and the exit status is 1. The test that fails is run again without the fault; if it fails, too, nothing is judged. If a
 survivor does no harm, add its name and the reason to accepted.tsv; else write a test.
+
+Only test files that run the function are tried. Which do is measured once per test file and kept in build/reach.json, which takes
+about as long as the tests; --measure does it again.
 """
 
 from __future__ import annotations
@@ -15,15 +18,19 @@ import argparse
 import multiprocessing
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 from .changes import Mutant, mutants_of
 from .lists import accepted, guarded, seen_by
+from .reach import Reach, files_of
 from .trial import ROOT, Lab, changed_since, diff_of
 
+_REACH = ROOT / "build" / "reach.json"
 _lab: Lab
+_reach: Reach
 
 
 def drawn(paths: Iterable[str], seed: int, count: int | None) -> list[Mutant]:
@@ -34,15 +41,51 @@ def drawn(paths: Iterable[str], seed: int, count: int | None) -> list[Mutant]:
     return left[:count]
 
 
-def _begin(directory: str) -> None:
+def _begin(directory: str, is_marked: bool = False) -> None:
     global _lab
     _lab = Lab(Path(tempfile.mkdtemp(dir=directory)))
+    if is_marked:
+        _lab.mark()
+
+
+def _measure(test: str) -> tuple[str, float, frozenset[str]]:
+    seconds, functions = _lab.reached_by(test)
+    return test, seconds, functions
+
+
+def _tests_of(mutant: Mutant) -> tuple[str, ...]:
+    return files_of(seen_by(mutant.path), ROOT)
+
+
+def _measure_all(mutants: Iterable[Mutant], processes: int, is_again: bool) -> Reach:
+    """Which functions the tests run, wherever there is a choice between test files."""
+    reach = Reach(_REACH, ROOT)
+    choices = {several for mutant in mutants if len(several := _tests_of(mutant)) > 2}
+    tests = sorted({test for choice in choices for test in choice if test.startswith("tests/")})
+    left = tests if is_again else list(reach.unknown(tests))
+    if left:
+        print(f"measuring {len(left)} test files", file=sys.stderr)
+        with _workers(processes, True) as pool:
+            for found in pool.map(_measure, left):
+                reach.add(*found)
+    return reach
+
+
+@contextmanager
+def _workers(processes: int, is_marked: bool = False) -> Iterator[ProcessPoolExecutor]:
+    context = multiprocessing.get_context("fork")
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        ProcessPoolExecutor(processes, context, _begin, (directory, is_marked)) as pool,
+    ):
+        yield pool
 
 
 def _try(mutant: Mutant) -> tuple[Mutant, bool | str]:
     """Whether it was noticed, or why that is not known."""
+    tests = _reach.of(f"{mutant.path} {mutant.function}", _tests_of(mutant))
     try:
-        return mutant, _lab.is_noticed(mutant, seen_by(mutant.path))
+        return mutant, _lab.is_noticed(mutant, tests, _reach)
     except ValueError as error:
         return mutant, str(error)
 
@@ -56,22 +99,21 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("-p", "--processes", type=int, default=1)
     parser.add_argument("--since", metavar="REVISION", help="files that have changed since this commit")
+    parser.add_argument("--measure", action="store_true", help="measure again which tests run a function")
     parser.add_argument("--all", action="store_true", help="all mutants of the files")
     return parser.parse_args()
 
 
 def main() -> int:
     """Run the command. The exit status is 1 if a mutant survives."""
+    global _reach
     options = _options()
     paths = options.files or (changed_since(options.since) if options.since else guarded())
     mutants = drawn(paths, options.seed, None if options.all else options.count)
     alive = unknown = 0
-    context = multiprocessing.get_context("fork")
     ordered = sorted(mutants, key=lambda one: one.path)
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        ProcessPoolExecutor(options.processes, context, _begin, (directory,)) as pool,
-    ):
+    _reach = _measure_all(mutants, options.processes, options.measure)
+    with _workers(options.processes) as pool:
         for mutant, is_noticed in pool.map(_try, ordered):
             if isinstance(is_noticed, str):
                 unknown += 1

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import NoReturn
 import pytest
 
 from .changes import Mutant
+from .reach import MODULE, Reach, marked
 
 ROOT = Path(__file__).resolve().parents[2]
 _COPIED = ("bench", "bin", "cdxmill", "conf", "docs", "jobs", "tests")
@@ -46,15 +47,32 @@ class Lab:
         self._running = directory / "running"
         self._sound: set[str] = set()
 
-    def is_noticed(self, mutant: Mutant, tests: tuple[str, ...]) -> bool:
+    def mark(self) -> None:
+        """Put a mark in each function. The copy is for `reached_by` then, and for no mutant."""
+        for path in sorted((self._directory / "cdxmill").rglob("*.py")):
+            name = path.relative_to(self._directory).as_posix()
+            path.write_bytes(marked(name, path.read_bytes()))
+        self._marks = self._directory / "marks"
+        module = self._directory / "cdxmill" / "_reached.py"
+        module.write_text(MODULE.format(path=str(self._marks)))
+
+    def reached_by(self, test: str) -> tuple[float, frozenset[str]]:
+        """The seconds of a test file and the functions that it runs."""
+        self._marks.write_text("")
+        begin = time.monotonic()
+        self._status((test,), _Watch(self._running, "", {}), is_first_enough=False)
+        return time.monotonic() - begin, frozenset(self._marks.read_text().splitlines())
+
+    def is_noticed(self, mutant: Mutant, tests: tuple[str, ...], reach: Reach) -> bool:
         """Whether a test fails. Raises ValueError if it fails without the fault, too."""
+        seconds = {test: reach.seconds(test) for test in tests}
         with self._changed(mutant):
-            if not self._status(tests, _Watch(self._running, mutant.path)):
+            if not self._status(tests, _Watch(self._running, mutant.path, seconds)):
                 return False
         failed = self._running.read_text()
         if failed not in self._sound:
             alone = (failed.partition("::")[0],) if failed else (*tests, "--collect-only")
-            if self._status(alone, _Watch(self._running, mutant.path, failed)):
+            if self._status(alone, _Watch(self._running, mutant.path, seconds, failed)):
                 output = (self._directory / "output").read_text(errors="replace")
                 raise ValueError(f"{failed or tests}: fails without a fault:\n{output[-2000:]}")
             self._sound.add(failed)
@@ -72,12 +90,12 @@ class Lab:
             path.write_bytes(source)
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
-    def _status(self, tests: tuple[str, ...], watch: _Watch) -> int:
+    def _status(self, tests: tuple[str, ...], watch: _Watch, *, is_first_enough: bool = True) -> int:
         sys.stdout.flush()
         self._running.write_text("")
         child = os.fork()
         if not child:
-            self._become_tests(tests, watch)
+            self._become_tests(("-x", *tests) if is_first_enough else tests, watch)
         try:
             while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
                 if time.time() - self._running.stat().st_mtime > _PATIENCE:
@@ -100,7 +118,7 @@ class Lab:
         output = os.open("output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         for number in (1, 2):
             os.dup2(output, number)
-        given = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"--basetemp={self._directory}/tmp"]
+        given = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"--basetemp={self._directory}/tmp"]
         given += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # the libraries are imported
         given += ["--doctest-modules", "--rootdir", str(self._directory)]
         status = 99
@@ -111,16 +129,21 @@ class Lab:
 
 
 class _Watch:
-    """Tells which test is running, and limits its CPU time. The tests whose names are like that of a file come first."""
+    """Tells which test is running, and limits its CPU time. Short tests come first, and those whose names are like that of a file."""
 
-    def __init__(self, running: Path, path: str, alone: str = "") -> None:
+    def __init__(self, running: Path, path: str, seconds: Mapping[str, float], alone: str = "") -> None:
         self._running, self._words, self._alone = running, _words(Path(path)), alone
+        self._seconds = seconds
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Put the tests in order; with `alone`, leave that one only."""
-        items.sort(key=lambda item: -len(self._words & _words(item.path)))
+        items.sort(key=self._rank)
         if self._alone:
             items[:] = [item for item in items if item.nodeid == self._alone]
+
+    def _rank(self, item: pytest.Item) -> tuple[float, int]:
+        alike = len(self._words & _words(item.path))
+        return self._seconds.get(item.nodeid.partition("::")[0], 0.0) / (1 + 9 * alike), -alike
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Note the test."""

@@ -242,6 +242,7 @@ def local_directory(path: PathOrUrl) -> Path:
         raise UsageError(
             f"{path}: not a local directory; build the cluster locally, then copy it with cdxmill publish"
         )
+    place.check_writable()
     if _NOT_LISTED.search(place.absolute()):
         raise UsageError(
             f"{path}: cluster.loc cannot have a path with a tab or a line end; choose another directory"

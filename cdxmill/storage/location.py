@@ -166,7 +166,10 @@ class Location:
             raise UsageError(f"{self.text}: {self.scheme}:// cannot be written or listed; {hint}")
         self.require()
         if self.scheme == "file":
-            self.local  # noqa: B018 - raises if it is of another machine
+            try:
+                self.local  # noqa: B018 - raises if it is of another machine
+            except InputError as error:
+                raise UsageError(str(error)) from None
 
     def check_absent(self) -> None:
         """Raise UsageError if it is a file with content, which would be overwritten, or a directory. Raises as `status` does."""

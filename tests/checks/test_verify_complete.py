@@ -46,3 +46,14 @@ def test_signs_of_an_incomplete_cluster_are_found_without_the_manifest(
     assert found(cluster) == []
     damage(cluster)
     assert any(reason in line for line in found(cluster)), found(cluster)
+
+
+def test_of_each_sign_the_first_is_reported_alone(cluster: Path) -> None:
+    for pattern in ("*-00001*", "*-00002*", "cluster.*", "splits.*"):
+        for path in cluster.glob(pattern):
+            path.unlink()
+    for name in ("_report-00001", "_temporary"):
+        (cluster / name).mkdir()
+    lines = found(cluster)
+    assert sum("is missing, but there is" in line for line in lines) == 1, lines
+    assert sum("a run that writes this cluster" in line for line in lines) == 1, lines

@@ -5,6 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
+from cdxmill.cli.main import main
+
 from ..conftest import RunCdxmill
 
 
@@ -46,3 +50,18 @@ def test_a_lost_list_of_archives_is_written_again(
     archives.write_bytes(b"iana.warc.gz\t/moved/iana.warc.gz\n")
     assert run_cdxmill(*call).returncode == 0
     assert archives.read_bytes() == b"iana.warc.gz\t/moved/iana.warc.gz\n"
+
+
+@pytest.mark.parametrize("place", ["http://127.0.0.1:1/C", "https://127.0.0.1:1/C", "file://elsewhere/C"])
+def test_a_place_that_cannot_be_written_is_refused_before_anything_else(
+    place: str,
+    pywb_warcs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["build", "-q", "-o", place, str(pywb_warcs / "example.warc.gz")]) == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith(f"cdxmill: {place}: ")
+    assert list(tmp_path.iterdir()) == []

@@ -284,3 +284,30 @@ def test_lines_of_all_formats_are_moved(line: bytes, moved: bytes) -> None:
 def test_a_line_without_a_place_is_an_error(line: bytes) -> None:
     with pytest.raises(ValueError, match="the line has"):
         move_line(line, lambda place: place)
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("out/a.cdxj", "was changed, or cdxmill has no record of it"),
+        ("a.cdxj", "was changed, or cdxmill has no record of it"),
+        ("b.cdxj", "was changed, or was not made from a.cdxj"),
+    ],
+)
+def test_an_output_without_a_record_is_not_overwritten(
+    source: str, reason: str, directory: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run("index", "-o", "a.cdxj", "warcs/below") in (0, 1)
+    assert run("index", "-o", "b.cdxj", f"warcs/{NAMES[0]}") in (0, 1)
+    assert run("reindex", "-o", "out", "--offsets", "zst", "a.cdxj") == 0
+    wanted = Path("out/a.cdxj").read_bytes()
+    left = Path(source).read_bytes()
+    Path("out/.outputs.tsv").unlink()
+    Path("out/a.cdxj").write_bytes(left)
+    capfd.readouterr()
+    status = run("reindex", "-o", "out", "--offsets", "zst", "a.cdxj")
+    (line,) = capfd.readouterr().err.splitlines()
+    assert (status, line.partition(";")[0]) == (2, f"cdxmill: out/a.cdxj: {reason}")
+    assert Path("out/a.cdxj").read_bytes() == left
+    assert run("reindex", "--replace", "-o", "out", "--offsets", "zst", "a.cdxj") == 0
+    assert Path("out/a.cdxj").read_bytes() == wanted

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cdxmill.cluster.split_files import split_files
 from cdxmill.commands.clusters.split_points import points_of_cluster
 from cdxmill.commands.clusters.zipnum import build_cluster
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
@@ -180,3 +181,19 @@ def test_an_index_that_misses_its_last_lines_is_reported(tmp_path: Path, run_cdx
         )
         assert (done.returncode, reason in done.stderr.decode()) == (1, True), done.stderr
         (tmp_path / "C/cluster.json").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "names"),
+    [
+        ("d.e/s.txt", ".seq", ["d.e/s.txt", "d.e/s.seq"]),
+        ("d.e/s.seq", ".txt", ["d.e/s.txt", "d.e/s.seq"]),
+        ("d.e/s", ".txt", ["d.e/s", "d.e/s.seq"]),
+        ("d.e/s", ".seq", ["d.e/s.txt", "d.e/s"]),
+        ("d.e/s.x", ".seq", ["d.e/s.txt", "d.e/s.x"]),
+    ],
+)
+def test_the_ending_of_the_name_decides_which_of_two_files_it_is(
+    path: str, kind: str, names: list[str]
+) -> None:
+    assert [place.text for place in split_files(path, kind)] == names

@@ -172,6 +172,16 @@ def test_published_queries_run_in_duckdb(options: tuple[str, ...], cluster: Path
     assert {row[2]: row[0] for row in rows["host-length-distrib"]} == hosts
 
 
+@pytest.mark.parametrize(
+    ("crawl", "name"), [("..", "%2E%2E"), (".", "%2E"), ("A.b", "A.b"), ("a=b", "a%3Db"), ("a b", "a b")]
+)
+def test_a_partition_of_any_name_stays_in_the_directory(crawl: str, name: str, tmp_path: Path) -> None:
+    line = b'com,a)/ 20200101000000 {"url": "http://a.com/", "filename": "crawl-data/%b/segments/1/warc/a"}'
+    build(tmp_path / "d", [line % crawl.encode()])
+    assert export(str(tmp_path / "d"), "--to", "parquet", "-o", str(tmp_path / "o/t"), "--partition") == 0
+    assert f"o/t/crawl={name}/subset=warc/part-00000.c000.zstd.parquet" in files(tmp_path)
+
+
 def test_partitions_are_directories(cluster: Path, tmp_path: Path) -> None:
     line = b'com,a)/ 20200101000000 {"url": "http://a.com/", "filename": "%b"}'
     names = [b"crawl-data/A/segments/1/warc/a", b"crawl-data/A/segments/1/robotstxt/a", b"own.warc.gz"]

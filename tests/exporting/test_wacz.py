@@ -294,6 +294,8 @@ def test_a_program_that_does_not_sign_stops_the_export(
         ("a.zip", 2, b"ends in .wacz"),
         ("i.wacz --replace --archives i.wacz", 2, b"is an input"),
         ("a.wacz --sign-command nothing-of-this-name", 2, b"is not found"),
+        ("a.wacz --sign-command 'x", 2, b"--sign-command 'x: No closing quotation"),
+        ("a.wacz --sign-command=", 2, b"is empty"),
         ("a.wacz --fl url", 2, b"--fl"),
         ("a.wacz none.example.net", 1, b"no capture matches the query; no WACZ is written"),
     ],

@@ -68,6 +68,21 @@ def test_a_log_says_what_is_at_work(clock: Clock, capsys: pytest.CaptureFixture[
     assert second == "scanning: at work: 1: a.warc.gz, 3 records; 2: idle"
 
 
+def test_the_time_left_is_shown_between_start_and_end(clock: Clock) -> None:
+    count_in([0])
+    for total in (0, 4 << 20):
+        running = progress.Progress("indexing", 4, total, quiet=True)
+        clock.now += 60
+        assert "left" not in running.line()
+        running.done = 2
+        count_in([2 << 20])
+        assert ("left" in running.line()) is True
+        running.done = 4
+        count_in([4 << 20])
+        assert "left" not in running.line()
+        count_in([0])
+
+
 def test_quiet_prints_nothing(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     with progress.Progress("indexing", 10, quiet=True) as running:
         clock.now += 1000

@@ -36,8 +36,7 @@ class Known(Enum):
     """What the cluster has of an archive."""
 
     NOTHING = "none of its lines"
-    SOME = "some of its lines"
-    ALL = "its lines"
+    SOME = "some of its lines, or all"
     OTHER_NAME = "its records, under another name"
     SOME_OTHER_NAME = "some of its records, under another name"
 
@@ -91,7 +90,7 @@ def _known(name: bytes, lines: list[bytes], new: LinesToKnow, cluster: OpenClust
     some = sorted(lines)[:: -(-len(lines) // _LOOKED_UP)]
     names = [_names_of(line, cluster) for line in some]
     if any(own in found for found in names):
-        return KnownArchive(own, Known.ALL if all(own in found for found in names) else Known.SOME)
+        return KnownArchive(own, Known.SOME)
     others = set.intersection(*names)
     for other in sorted(others):
         if _is_copy(name, other, new, cluster):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import hashlib
+
 import pytest
 
 from cdxmill.capture import Record
 from cdxmill.formats.lines.capture_fields import record_location
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.index_archive import LINE_FORMATS, index_archive
-from cdxmill.stages.captures.match_record import capture_of_record, difference
+from cdxmill.stages.captures.match_record import capture_of_record, difference, wrong_digest
 from cdxmill.stages.records.read_records import read_records
 
 URLS = [
@@ -51,3 +55,31 @@ def test_a_line_of_another_url_does_not_match() -> None:
     assert "is of http://example.com/ä?b=1" in str(
         difference(capture_of_record(record), record_location(line))
     )
+
+
+TEXT = b"some text " * 30
+PACKED = gzip.compress(TEXT, mtime=0)
+SENT = b"%x\r\n%b\r\n%x\r\n%b\r\n0\r\n\r\n" % (20, PACKED[:20], len(PACKED) - 20, PACKED[20:])
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def digest_of(data: bytes) -> str:
+    return base64.b32encode(hashlib.sha1(data).digest()).decode()
+
+
+@pytest.mark.parametrize("kept", [len(HEAD + SENT), len(SENT), 9])
+def test_a_payload_has_the_digest_of_each_of_its_forms_and_no_other(kept: int) -> None:
+    """As crawlers hash it: as sent, without chunks, decoded; and the whole block."""
+    block = HEAD + SENT
+    data = (
+        b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.com/\r\nWARC-Date: 2024-01-01T00:00:00Z\r\n"
+        b"WARC-Payload-Digest: sha1:%b\r\nContent-Type: application/http\r\nContent-Length: %d\r\n\r\n%b\r\n\r\n"
+        % (b"A" * 32, len(block), block)
+    )
+    (record,) = read_records(lambda pos, size: data[pos : pos + size])
+    assert isinstance(record, Record)
+    record = record._replace(block=block[:kept])
+    is_whole = kept >= len(SENT)
+    for form, is_right in ((SENT, True), (block, True), (PACKED, is_whole), (TEXT, is_whole), (b"", False)):
+        pieces = iter((data[:100], data[100:-4]))
+        assert (wrong_digest(record, pieces, digest_of(form)) is None) == is_right, form[:20]

@@ -8,7 +8,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cdxmill.stages.lines.pick_splits import pick_splits
@@ -50,6 +50,7 @@ def test_every_line_has_the_same_chance_whatever_its_length_and_place(width: int
     st.integers(1, 600),
     st.booleans(),
 )
+@example([b"b 1 " + b"{}" * 200] * 40, 50, 1, True)
 def test_the_lines_of_a_text_are_sampled_however_it_is_cut(
     lines: list[bytes], size: int, piece: int, is_ended: bool
 ) -> None:

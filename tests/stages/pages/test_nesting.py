@@ -196,6 +196,23 @@ def test_a_tag_with_many_attributes_in_what_may_be_a_text_counts() -> None:
     assert parsed_size(html) == python_parsed_size(html) < 20
 
 
+@pytest.mark.parametrize("inside", [b"<!--", b"<script>", b"<p", b"</svg>"])
+def test_what_is_a_text_in_a_cdata_section_hides_no_nesting(inside: bytes) -> None:
+    html = b"<div>" * 9 + b"<svg><![CDATA[>%b]]>" % inside + b"<g>" * 30_000
+    assert parsed_size(html) == python_parsed_size(html) < len(html)
+
+
+@pytest.mark.parametrize(
+    ("start", "is_whole"),
+    [(b"", True), (b"<table>", True), (b"<svg>", False), (b"<select>", False), (b"<table><svg>", False)],
+)
+@pytest.mark.parametrize("cell", [b"<td>", b"<tr>", b"<caption>"])
+def test_parts_of_a_table_count_where_they_may_be_nested(start: bytes, is_whole: bool, cell: bytes) -> None:
+    html = start + cell * 30_000
+    assert parsed_size(html) == python_parsed_size(html)
+    assert cell == b"<caption>" or (parsed_size(html) == len(html)) == is_whole
+
+
 QUOTES = [
     '"',
     "'",

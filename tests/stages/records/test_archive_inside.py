@@ -119,6 +119,16 @@ def test_an_archive_after_a_text_ends_where_the_line_ends_of_two_records_are(nam
     assert reasons
 
 
+@pytest.mark.parametrize("name", ["no length", "invalid length", "enormous length", "version", "garbage"])
+@pytest.mark.parametrize("text", [b"a text\r\n\r\n", b"a text"])
+def test_the_first_record_of_a_file_with_more_line_ends_is_damaged(name: str, text: bytes) -> None:
+    """The line ends after the second record are those of this file, not those of a record around it."""
+    loose = [one + CLOSING for one in [DAMAGE[name](record("bad", text)), *OTHERS]]
+    found, reasons = read(b"".join(loose))
+    assert [one.rstrip(b"\r\n") for one in found] == [one.rstrip(b"\r\n") for one in OTHERS]
+    assert len(reasons) == 1
+
+
 @UNITS
 @pytest.mark.parametrize("outer", OUTER)
 def test_mutants(outer: str, to_unit: Callable[[bytes], bytes]) -> None:

@@ -1,0 +1,52 @@
+"""A prefix B-tree that is opened once: its pointers are those of its items, and a closed one gives nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import cdxmill
+from cdxmill.errors import UsageError
+
+LINE = 'com,example)/%s 2020010100000%d {"url": "http://example.com/%s", "filename": "%s.warc.gz", "offset": "%d", "length": "9"}\n'
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    captures = [
+        ("a", 0, "a", "x", 5),
+        ("a", 1, "a", "y", 7),
+        ("ab", 0, "ab", "x", 50),
+        ("b", 3, "b", "x", 70),
+    ]
+    (tmp_path / "a.cdxj").write_text("".join(LINE % one for one in captures))
+    cdxmill.build_prefix_index(tmp_path / "a.cdxj", output=tmp_path / "t")
+    return tmp_path / "t"
+
+
+def test_the_pointers_of_a_key_are_those_of_its_items_alone(tree: Path) -> None:
+    with cdxmill.PrefixIndex(tree) as index:
+        items = list(index.items("http://example.com/*"))
+        keys = [key for key, _ in items]
+        assert len(items) == 4
+        found = [len(index.pointers(key)) for key in dict.fromkeys(keys)]
+        assert found == [keys.count(key) for key in dict.fromkeys(keys)]
+        assert index.pointers(keys[0][:-1]) == index.pointers(keys[-1] + b"x") == []
+        offsets = [fields["offset"] for _, fields in items]
+        assert sorted(map(int, offsets)) == [5, 7, 50, 70]
+        assert {index.archive(int(fields["archive"])) for _, fields in items if "archive" in fields} <= {
+            "x.warc.gz",
+            "y.warc.gz",
+        }
+
+
+def test_a_closed_index_gives_nothing(tree: Path) -> None:
+    index = cdxmill.PrefixIndex(tree)
+    answers = (index.items("http://example.com/*"), index.lines("http://example.com/*"))
+    index.close()
+    with pytest.raises(UsageError, match="was closed"):
+        index.pointers(b"com,example)/a")
+    for answer in answers:
+        with pytest.raises((UsageError, ValueError)):
+            list(answer)

@@ -1,0 +1,61 @@
+"""The scratch files of a copy: records that break off leave nothing in them, and they go with the file that has their records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cdxmill.commands.copying.output import CopyOutput, FileHead, Finished
+from cdxmill.commands.copying.unit_files import WARC, Part, UnitFiles, unit_file
+from cdxmill.errors import StoppedError
+from cdxmill.storage.location import locate
+
+HEAD = FileHead("20200101000000", [])
+
+
+def rows(*names: str, size: int = 10) -> Part:
+    """A part with a record of each name, all of one size."""
+    return Part(
+        [f"{name}.warc.gz\t0\t9\t-\thttp://{name}.com/\tno" for name in names],
+        [size] * len(names),
+        [""] * len(names),
+    )
+
+
+def test_a_record_that_breaks_off_leaves_nothing_in_the_file(tmp_path: Path) -> None:
+    unit = UnitFiles(tmp_path, 0, False)
+
+    def broken() -> Iterator[bytes]:
+        yield b"x" * 100_000
+        raise StoppedError("the archive ends")
+
+    unit._write(WARC, ["a", 0, 9, None, "http://a.com/"], (b"first",))
+    with pytest.raises(StoppedError):
+        unit._write(WARC, ["b", 0, 9, None, "http://b.com/"], broken())
+    unit._write(WARC, ["c", 0, 9, None, "http://c.com/"], (b"second",))
+    unit.close()
+    assert unit_file(tmp_path, 0, WARC).read_bytes() == b"firstsecond"
+    assert unit.result.parts[WARC].sizes == [5, 6]
+
+
+def test_the_file_of_a_unit_is_deleted_when_its_records_are_in_a_whole_file(tmp_path: Path) -> None:
+    target, units = tmp_path / "copy", [tmp_path / name for name in ("1", "2", "3")]
+    target.mkdir()
+    for number, unit in enumerate(units):
+        unit.write_bytes(b"%d" % number * 20)
+    with CopyOutput(Finished(locate(target)), 10_000, HEAD) as output:
+        for number, unit in enumerate(units[:2]):
+            assert output.add(WARC, unit, rows(f"a{number}", f"b{number}")) == 2
+        assert all(unit.exists() for unit in units), "a killed run continues with them"
+        output.finish()
+        assert [unit.exists() for unit in units] == [False, False, True]
+    written = (target / "copy-00000.warc.gz").read_bytes()
+    assert written.endswith(b"0" * 20 + b"1" * 20)
+    with CopyOutput(Finished(locate(target)), 10_000, HEAD) as output:
+        assert output.add(WARC, units[2], rows("a0", "b1")) == 0
+        assert output.add(WARC, units[2], rows("a0", "c")) == 1
+        output.finish()
+    assert (target / "copy-00001.warc.gz").read_bytes().endswith(b"2" * 10)
+    assert not units[2].exists()

@@ -1,0 +1,94 @@
+"""What a server counts of a request, also of one whose answer breaks off."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from cdxmill.errors import StoppedError
+from cdxmill.server.answers import Response
+from cdxmill.server.exchange import Exchange
+from cdxmill.server.metrics import Metrics
+
+SCOPE = {
+    "method": "GET",
+    "raw_path": b"/x",
+    "query_string": b"",
+    "headers": [],
+    "http_version": "1.1",
+    "client": ("1.2.3.4", 5),
+}
+
+
+class Server:
+    """A server with one page; without it, all answers break off."""
+
+    answers = replay = report = None
+
+    def __init__(self, page: Response | None) -> None:
+        self.metrics, self.log, self._page = Metrics(), self, page
+        self.threads = ThreadPoolExecutor(1)
+        self.logged: list[tuple[Any, ...]] = []
+
+    def write(self, *logged: Any) -> None:
+        """As the log does."""
+        self.logged.append(logged)
+
+    def find(self, scope: object) -> Response:
+        """As the routes do."""
+        if self._page is None:
+            raise StoppedError("the disk is full")
+        return self._page
+
+
+def run(server: Server) -> list[Mapping[str, Any]]:
+    """What is sent to a client of the server."""
+    sent: list[Mapping[str, Any]] = []
+
+    async def send(message: Mapping[str, Any]) -> None:
+        sent.append(message)
+
+    async def receive() -> Mapping[str, Any]:
+        return {"type": "http.disconnect"}
+
+    asyncio.run(Exchange(server, SCOPE, receive, send).run())  # type: ignore[arg-type]
+    return sent
+
+
+def number(server: Server, name: str) -> float:
+    found = re.search(rf"^{re.escape(name)} (\S+)$", server.metrics.text().decode(), re.M)
+    assert found is not None, name
+    return float(found[1])
+
+
+def test_an_answer_is_counted_with_its_time_and_size() -> None:
+    server, begin = Server(Response(200, "text/plain", (b"some ", b"text"))), time.perf_counter()
+    head, body = run(server)
+    passed = time.perf_counter() - begin
+    assert (head["status"], body["body"]) == (200, b"some text")
+    assert number(server, 'cdxmill_requests_total{endpoint="other",status="200"}') == 1
+    assert 0 < number(server, 'cdxmill_request_seconds_sum{endpoint="other"}') <= passed
+    assert number(server, "cdxmill_sent_bytes_total") == 9
+    assert number(server, "cdxmill_broken_answers_total") == number(server, "cdxmill_running_requests") == 0
+    ((client, request, status, sent, seconds),) = server.logged
+    assert (client, request, status, sent) == ("1.2.3.4", "GET /x HTTP/1.1", 200, 9)
+    assert 0 < seconds <= passed
+    timing = dict(head["headers"])[b"server-timing"].decode()
+    assert 0 < float(timing.removeprefix("answer;dur=")) <= passed * 1000
+
+
+def test_an_answer_that_breaks_off_is_counted_as_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    server = Server(None)
+    with pytest.raises(StoppedError):
+        run(server)
+    assert capsys.readouterr().err == "cdxmill: /x: the answer is broken off (the disk is full)\n"
+    assert number(server, 'cdxmill_requests_total{endpoint="other",status="500"}') == 1
+    assert number(server, "cdxmill_broken_answers_total") == 1
+    assert number(server, "cdxmill_running_requests") == 0
+    assert [one[2:4] for one in server.logged] == [(500, 0)]
