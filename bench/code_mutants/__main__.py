@@ -8,8 +8,8 @@ missing. The same seed gives the same faults as long as their lines are the same
 name, and the exit status is 1. The test that fails is run again without the fault; if it fails, too, nothing is judged. If a
 survivor does no harm, add its name and the reason to accepted.tsv; else write a test.
 
-Only test files that run the function are tried. Which do is measured once per test file and kept in build/reach.json, which takes
-about as long as the tests; --measure does it again.
+Only test files that run the function are tried, if that is known. It is measured once for each test file that stands for several of
+the mutants, which takes up to as long as the tests, and kept in build/reach.json; --measure does it again.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import argparse
 import multiprocessing
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -29,6 +30,8 @@ from .reach import Reach, files_of
 from .trial import ROOT, Lab, changed_since, diff_of
 
 _REACH = ROOT / "build" / "reach.json"
+_PAYS = 4
+"""Mutants for which a test file is tried, so that it is run once before to find what it reaches."""
 _lab: Lab
 _reach: Reach
 
@@ -58,10 +61,10 @@ def _tests_of(mutant: Mutant) -> tuple[str, ...]:
 
 
 def _measure_all(mutants: Iterable[Mutant], processes: int, is_again: bool) -> Reach:
-    """Which functions the tests run, wherever there is a choice between test files."""
+    """Which functions the tests run, if they may be tried for so many mutants that this pays."""
     reach = Reach(_REACH, ROOT)
-    choices = {several for mutant in mutants if len(several := _tests_of(mutant)) > 2}
-    tests = sorted({test for choice in choices for test in choice if test.startswith("tests/")})
+    uses = Counter(test for mutant in mutants for test in _tests_of(mutant) if test.startswith("tests/"))
+    tests = sorted(test for test, number in uses.items() if number >= _PAYS)
     left = tests if is_again else list(reach.unknown(tests))
     if left:
         print(f"measuring {len(left)} test files", file=sys.stderr)
