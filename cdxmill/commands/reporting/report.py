@@ -84,6 +84,8 @@ def _format_html(report: Report) -> bytes:
 
 
 def _outputs(asked: Reporting) -> list[tuple[_Write, Location]]:
+    if asked.html == "-":
+        raise UsageError("--html -: the page is not written to stdout; give the name of a file")
     wanted: list[tuple[_Write, AnyPath | None]] = [(format_json, asked.json), (_format_html, asked.html)]
     found = [
         (write, output_file(str(path), replace=asked.replace))
