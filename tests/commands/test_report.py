@@ -234,6 +234,7 @@ def test_compare_shows_what_was_added_and_what_is_gone(
         assert report["compared"]["totals"]["captures"] == {"before": 2, "now": 3}
     (tmp_path / "bad.json").write_text("[1]")
     assert main(["report", str(now), "--compare", str(tmp_path / "bad.json")]) == 2
+    assert main(["report", str(now), "--compare", str(tmp_path / "absent")]) == 2
     assert "is not the JSON of cdxmill report" in capsys.readouterr().err
 
 
