@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -165,6 +165,11 @@ class Inventory:
     def size(self) -> int:
         """Bytes of all files whose size is known."""
         return sum(source.size for source in self.sources)
+
+    @cached_property
+    def states(self) -> list[tuple[str, int, float]]:
+        """Those of all files, in their order."""
+        return [source.state() for source in self.sources]
 
     @property
     def total(self) -> int:

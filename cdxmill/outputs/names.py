@@ -275,12 +275,11 @@ def writing(place: Location, *, replace: bool) -> Iterator[IO[bytes]]:
 
 
 def output_file(path: PathOrUrl, *, replace: bool) -> Location:
-    """Resolve the path or URL of a file to write. Raises UsageError if it exists and may not be replaced.
+    """Resolve the path or URL of a file to write. Raises UsageError if it exists and may not be replaced, as no directory may.
 
     Raises as `check_writable` and `check_absent` do.
     """
     place = locate(path)
     place.check_writable()
-    if not replace:
-        place.check_absent()
+    place.check_absent(replace=replace)
     return place

@@ -171,12 +171,12 @@ class Location:
             except InputError as error:
                 raise UsageError(str(error)) from None
 
-    def check_absent(self) -> None:
-        """Raise UsageError if it is a file with content, which would be overwritten, or a directory. Raises as `status` does."""
+    def check_absent(self, *, replace: bool = False) -> None:
+        """Raise UsageError if it is a directory, or a file with content that may not be replaced. Raises as `status` does."""
         found = self.status()
         if found is not None and found.is_directory:
             raise UsageError(f"{self.text}: is a directory; choose another output file")
-        if found is not None and found.size:
+        if found is not None and found.size and not replace:
             hint = "use --replace to replace it, or choose another output file"
             raise UsageError(f"{self.text}: already exists; {hint}")
 

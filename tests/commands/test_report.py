@@ -141,6 +141,18 @@ def test_an_estimate_is_not_more_than_there_is(collection: Path, monkeypatch: py
     assert (totals["duplicates"], totals["duplicate_bytes"]) == (8, 56)
 
 
+def test_names_that_are_missing_are_not_counted_as_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster, page = clustered(tmp_path, line("com,a)/", status="200"), line("com,b)/")), tmp_path / "r.html"
+    assert main(["report", str(cluster), "--html", str(page)]) == 0
+    for shown in (capsys.readouterr().out, page.read_text()):
+        assert "1 of 1" in shown, "statuses"
+        assert "0 of 0" in shown, "languages"
+        assert "2 of 1" not in shown
+        assert "2 of 2" in shown, "hosts"
+
+
 def test_an_empty_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "in.cdxj").write_text(" CDX N b a\n")
     assert main(["zipnum", "-q", "-s", "1", "-o", str(tmp_path / "cluster"), str(tmp_path / "in.cdxj")]) == 0
@@ -186,6 +198,9 @@ def test_outputs_are_not_replaced_unasked(tmp_path: Path, capsys: pytest.Capture
     assert main(["report", str(cluster), "--html", same, "--json", same]) == 2
     assert main(["report", str(cluster), "--replace", "--html", str(cluster / "cdx-00000.gz")]) == 2
     assert main(["report", str(cluster), "--replace"]) == 2
+    assert main(["report", str(cluster), "--replace", "--html", str(tmp_path)]) == 2
+    assert "is a directory" in capsys.readouterr().err
+    assert main(["report", str(cluster), "--html", "-"]) == 2
     assert "Traceback" not in capsys.readouterr().err
 
 
@@ -219,6 +234,7 @@ def test_compare_shows_what_was_added_and_what_is_gone(
         assert report["compared"]["totals"]["captures"] == {"before": 2, "now": 3}
     (tmp_path / "bad.json").write_text("[1]")
     assert main(["report", str(now), "--compare", str(tmp_path / "bad.json")]) == 2
+    assert main(["report", str(now), "--compare", str(tmp_path / "absent")]) == 2
     assert "is not the JSON of cdxmill report" in capsys.readouterr().err
 
 

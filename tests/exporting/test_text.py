@@ -62,6 +62,7 @@ def test_a_line_that_cannot_be_parsed_is_reported(tmp_path: Path, monkeypatch: p
     [
         (("--to", "csv", "-o", "there"), 2),
         (("--to", "csv", "-o", "there", "--replace"), 0),
+        (("--to", "csv", "-o", "c", "--replace"), 2),
         (("--to", "csv", "-o", "/dev/full"), 3),
         (("--to", "csv", "-o", "t", "--fl", "nothing"), 2),
         (("--to", "cdxj", "-o", "t", "--fl", "url"), 2),
@@ -73,4 +74,4 @@ def test_outputs_and_options_that_are_refused(args: tuple[str, ...], status: int
     Path("there").write_text("precious")
     assert export("c", *args) == status
     assert not Path("t").exists()
-    assert (Path("there").read_text() == "precious") == ("--replace" not in args)
+    assert (Path("there").read_text() == "precious") == (args[2:] != ("-o", "there", "--replace"))

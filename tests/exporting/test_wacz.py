@@ -270,7 +270,7 @@ def test_a_program_signs_the_wacz(source: Path, here: Path) -> None:
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        ("false", b"ended with 1"),
+        ("false", b"ended with 1 (without a message)"),
         ("echo {}", b"printed no JSON object with a signature"),
         ("""echo '{"signature": "x", "hash": "y"}'""", b"signed another hash or time"),
     ],

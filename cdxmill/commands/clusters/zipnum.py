@@ -170,8 +170,7 @@ def with_exclusions(options: ZipnumOptions, place: Location) -> ZipnumOptions:
 
 def run_of(inventory: Inventory, options: ZipnumOptions) -> str:
     """The fingerprint of everything that the files of a cluster depend on."""
-    states = [source.state() for source in inventory.sources]
-    return fingerprint("zipnum", states, options.settings(), options.location)
+    return fingerprint("zipnum", inventory.states, options.settings(), options.location)
 
 
 def summary_of(finished: RunRecord) -> ClusterSummary:
@@ -194,8 +193,7 @@ def write_cluster(
     `place` is its name in cluster.loc.
     """
     unpublish(output.work)
-    states = [source.state() for source in inventory.sources]
-    job = fingerprint(states, options.settings())
+    job = fingerprint(inventory.states, options.settings())
     work = WorkDirectory(output.work / WORK, job, output.clear)
     output.start(options.shards)
     if options.make is None:

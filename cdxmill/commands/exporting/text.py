@@ -12,6 +12,7 @@ from cdxmill.commands.exporting.lines import ExportedLines
 from cdxmill.formats.lines.capture_fields import ALSO, line_format, parse_fields, text_to_bytes
 from cdxmill.options.exports import Exporting
 from cdxmill.options.option import text_list
+from cdxmill.outputs.names import output_file
 from cdxmill.regex import regex
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
@@ -57,8 +58,8 @@ def export_text(
     format_list = (
         _csv_lists(asked, lines, failures) if asked.format == "csv" else _cdxj_lists(lines, failures)
     )
-    if output != "-" and not asked.replace:
-        locate(output).check_absent()
+    if output != "-":
+        output_file(output, replace=asked.replace)
     with _opened(output) as write:
         if asked.format == "csv":
             write(_MARK + _row(list(_fields(asked))))

@@ -206,7 +206,7 @@ def _signed(command: str | None, digest: str, created: str) -> dict[str, Any] | 
     except OSError as error:
         raise StoppedError(f"--sign-command {command}: {error.strerror}; run it again") from None
     if done.returncode:
-        said = " ".join(done.stderr.decode(errors="replace").split())[-300:]
+        said = " ".join(done.stderr.decode(errors="replace").split())[-300:] or "without a message"
         raise StoppedError(f"--sign-command {command}: ended with {done.returncode} ({said}); run it again")
     try:
         answer = json.loads(done.stdout)

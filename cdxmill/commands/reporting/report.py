@@ -13,7 +13,7 @@ from cdxmill.checks.claims import ClusterFiles, overlay_tasks, read_claims, shar
 from cdxmill.cluster.write import files_read
 from cdxmill.commands.reporting.parts import PartSums, ReportPart, public_suffixes, read_part
 from cdxmill.commands.reporting.sums import Sums
-from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.manifest import Manifest
 from cdxmill.formats.clusters.zipnum import INDEX
 from cdxmill.formats.own_records import FAILURES, parse_row
@@ -84,6 +84,8 @@ def _format_html(report: Report) -> bytes:
 
 
 def _outputs(asked: Reporting) -> list[tuple[_Write, Location]]:
+    if asked.html == "-":
+        raise UsageError("--html -: the page is not written to stdout; give the name of a file")
     wanted: list[tuple[_Write, AnyPath | None]] = [(format_json, asked.json), (_format_html, asked.html)]
     found = [
         (write, output_file(str(path), replace=asked.replace))
@@ -205,7 +207,7 @@ def _other(named: str, asked: Reporting, failures: Failures) -> Report:
     try:
         return make_report(find_inputs([named], failures), asked, failures)
     except InputError as error:
-        raise StoppedError(f"--compare {error}") from None
+        raise UsageError(f"--compare {error}") from None
 
 
 def read_report(path: str) -> Report:

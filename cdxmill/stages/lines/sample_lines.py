@@ -17,7 +17,8 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Iterator
-from hashlib import blake2b
+from hashlib import shake_128
+from struct import Struct
 
 from cdxmill.formats.clusters.zipnum import key_of
 from cdxmill.stages.lines.line_lists import Piece, is_capture_line
@@ -31,6 +32,8 @@ _LAST = 16
 """The number of the last band. Of 10 billion lines it has 150,000."""
 _HEAD = 4096
 """Bytes at the start of a text that tell it from others: that of a CDX file has the offsets of its first captures."""
+_DRAWS = Struct(f">{2 + _LAST}Q")
+"""The seed of a text, and the first number that each band draws. Small files need no more, so one hash makes all of them."""
 _MASK, _STEP = (1 << 64) - 1, 0x9E3779B97F4A7C15
 _FLOOR = [0.5 ** (band + 1) for band in range(_LAST)] + [0.0]
 """The lowest priority of each band."""
@@ -130,19 +133,19 @@ class TextSampler:
         """Begin to draw windows; returns the text so far."""
         piece = self._head or bytearray()
         self._head = None
-        digest = blake2b(self._reservoir.seed.encode() + b"\0" + piece[:_HEAD], digest_size=8).digest()
-        self._seed = int.from_bytes(digest, "big")
+        hashed = shake_128(self._reservoir.seed.encode() + b"\0" + piece[:_HEAD])
+        self._seed, *draws = _DRAWS.unpack(hashed.digest(_DRAWS.size))
         for band, floor in enumerate(_FLOOR):
             if floor < self._reservoir.ceiling:
-                self._states[band] = _mixed(self._seed + (band + 1) * _STEP)
-                self._next.append((self._skip(band), -band))
+                self._states[band] = draws[band]
+                self._next.append((_distance(draws[band], band), -band))
         heapq.heapify(self._next)
         return piece
 
     def _skip(self, band: int) -> int:
         """Draw the number of windows before the next one of a band."""
         state = self._states[band] = (self._states[band] + _STEP) & _MASK
-        return int(math.log(1 - _fraction(_mixed(state))) / _LOG_PASSED[band])
+        return _distance(_mixed(state), band)
 
     def _pass(self, text: bytes | bytearray, start: int, end: int) -> None:
         """Let the lines pass that begin after a line end in `text[start:end]`. A line is in the window of that line end.
@@ -197,6 +200,11 @@ def _mixed(number: int) -> int:
 def _fraction(number: int) -> float:
     """A number from 0 to below 1, of 64 bits."""
     return (number >> 11) * 2.0**-53
+
+
+def _distance(number: int, band: int) -> int:
+    """The windows before the next one of a band, from 64 random bits."""
+    return int(math.log(1 - _fraction(number)) / _LOG_PASSED[band])
 
 
 def sampled(pieces: Iterable[Piece], reservoir: Reservoir) -> Iterator[Piece]:

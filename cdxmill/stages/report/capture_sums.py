@@ -26,6 +26,9 @@ NONE = b"-"
 """The name of a value that is missing."""
 _FIELDS = ("mime", "status", "digest", "length", "filename", "languages")
 _MOST_DIGITS = 18
+MOST_SAMPLED = 1 << 19
+"""Values of a sample, as compiled code has them: see native/sample.c."""
+_HASH_BITS = 64
 
 Group: TypeAlias = tuple[bytes, int, int, int]
 """The name, the captures, the URLs, the bytes."""
@@ -149,12 +152,60 @@ def name_text(name: bytes, most: int = LONGEST_NAME) -> str:
     return name[:most].decode("utf-8", "backslashreplace")
 
 
+class DictSample:
+    """A sample of values, without compiled code: all of them, or `most` of those with the lowest hashes."""
+
+    def __init__(self, most: int = MOST_SAMPLED) -> None:
+        self._most, self._level = most, 0
+        self._values: dict[int, tuple[int, int, int]] = {}
+        """The count, the sum of the sizes and the largest size, by hash."""
+
+    def add(self, value: bytes, size: int) -> None:
+        """Count a value."""
+        self._merge(int.from_bytes(blake2b(value, digest_size=8).digest()), 1, size, size)
+
+    def _merge(self, name: int, count: int, total: int, largest: int) -> None:
+        if name >> (_HASH_BITS - self._level):
+            return
+        own = self._values.get(name, (0, 0, 0))
+        self._values[name] = own[0] + count, own[1] + total, max(own[2], largest)
+        if len(self._values) >= self._most:
+            self._rise(self._level + 1)
+
+    def _rise(self, level: int) -> None:
+        """Keep only the values of a level: half of those of the level before."""
+        self._level, bound = level, 1 << (_HASH_BITS - level)
+        self._values = {name: one for name, one in self._values.items() if name < bound}
+
+    def pack(self) -> bytes:
+        """The sample for `absorb`."""
+        rows = (
+            name.to_bytes(8) + b"".join(number.to_bytes(8) for number in one)
+            for name, one in self._values.items()
+        )
+        return self._level.to_bytes(8) + b"".join(rows)
+
+    def absorb(self, packed: bytes) -> None:
+        """Add another sample."""
+        level = int.from_bytes(packed[:8])
+        if level > self._level:
+            self._rise(level)
+        for start in range(8, len(packed), 32):
+            self._merge(*(int.from_bytes(packed[at : at + 8]) for at in range(start, start + 32, 8)))
+
+    def sampled(self) -> tuple[int, int, int, int]:
+        """The level (of 2**level values, one is in the sample), the values, and how often and with what bytes they came again."""
+        found = self._values.values()
+        repeated = sum(count - 1 for count, _, _ in found)
+        return self._level, len(found), repeated, sum(total - largest for _, total, largest in found)
+
+
 class DictSums:
     """The sums without compiled code."""
 
     def __init__(self, with_urls: bool, /) -> None:
         self._groups: dict[bytes, list[int]] = {}
-        self._samples: dict[str, dict[bytes, tuple[int, int, int]]] = {"digests": {}, "urls": {}}
+        self._samples = {"digests": DictSample(), "urls": DictSample()}
         self._with_urls = with_urls
         self._totals = Totals()
 
@@ -192,9 +243,9 @@ class DictSums:
                 revisits=totals.revisits + 1, revisit_bytes=totals.revisit_bytes + max(size, 0)
             )
         elif digest not in (b"", NONE):
-            self._sample("digests", digest, max(size, 0))
+            self._samples["digests"].add(digest, max(size, 0))
         if self._with_urls:
-            self._sample("urls", key, max(size, 0))
+            self._samples["urls"].add(key, max(size, 0))
 
     def _count(self, key: bytes, size: int, *, is_sized: bool) -> None:
         totals = self._totals
@@ -223,11 +274,6 @@ class DictSums:
         group[2] += size
         group[3] = self._totals.urls
 
-    def _sample(self, which: str, value: bytes, size: int) -> None:
-        sample, name = self._samples[which], blake2b(value, digest_size=8).digest()
-        count, total, largest = sample.get(name, (0, 0, 0))
-        sample[name] = count + 1, total + size, max(largest, size)
-
     def groups(self) -> dict[bytes, list[Group]]:
         """All groups by kind. They are empty then. Those of the last URL stay known, so that it is not counted twice."""
         found: dict[bytes, list[Group]] = {}
@@ -244,23 +290,15 @@ class DictSums:
 
     def pack(self, which: str, /) -> bytes:
         """Return a sample for `absorb`."""
-        rows = self._samples[which].items()
-        return b"".join(name + b"".join(number.to_bytes(8) for number in one) for name, one in rows)
+        return self._samples[which].pack()
 
     def absorb(self, which: str, packed: bytes, /) -> None:
         """Add the sample of other sums."""
-        sample = self._samples[which]
-        for start in range(0, len(packed), 32):
-            name, *numbers = (packed[at : at + 8] for at in range(start, start + 32, 8))
-            count, total, largest = map(int.from_bytes, numbers)
-            own = sample.get(name, (0, 0, 0))
-            sample[name] = own[0] + count, own[1] + total, max(own[2], largest)
+        self._samples[which].absorb(packed)
 
     def sampled(self, which: str, /) -> tuple[int, int, int, int]:
-        """The level (of 2**level values, one is in the sample), the values, and how often and with what bytes they came again."""
-        found = self._samples[which].values()
-        repeated = sum(count - 1 for count, _, _ in found)
-        return 0, len(found), repeated, sum(total - largest for _, total, largest in found)
+        """Return the numbers of a sample, as `DictSample` has them."""
+        return self._samples[which].sampled()
 
 
 def _reduced(sums: Any) -> tuple[type[PackedSamples], PackedSamples]:

@@ -9,7 +9,7 @@ from typing import Any
 from cdxmill.messages import human_bytes, printable
 from cdxmill.stages.report.page_style import SCRIPT, STYLE
 from cdxmill.stages.report.plots import bars, mime_over_time, over_time, shown
-from cdxmill.stages.report.terminal import TITLES, size_text, total_rows
+from cdxmill.stages.report.terminal import TITLES, part_shown, size_text, total_rows
 
 _ROWS = 200
 """Rows of a table. With names of 120 characters, each of which is escaped, all tables have 1.6 MB."""
@@ -115,9 +115,7 @@ def _group_table(name: str, title: str, table: dict[str, Any]) -> str:
         ]
         for row in rows
     ]
-    note = (
-        f"{len(rows):,} of {'about ' if table['distinct_error'] else ''}{max(table['distinct'], len(rows)):,}"
-    )
+    note = part_shown(table, rows)
     if table["captures_error"]:
         note += f"; estimates, wrong by at most {table['captures_error']:,} captures"
     short = (

@@ -62,8 +62,7 @@ def _tables(report: dict[str, Any]) -> Iterable[Shown]:
     for name, title in TITLES.items():
         table = report["by"][name]
         rows = table["rows"] if name == "year" else table["rows"][:_ROWS]
-        about = f"about {table['distinct']:,}" if table["distinct_error"] else f"{table['distinct']:,}"
-        head = (f"{len(rows)} of {about}", "captures", "URLs", "bytes")
+        head = (part_shown(table, rows), "captures", "URLs", "bytes")
         yield title, head, [_row(row) for row in rows]
     largest = [(one["url"][:200], one["mime"], size_text(one["length"])) for one in report["largest"][:_ROWS]]
     yield "Largest records", ("URL", "MIME type", "bytes"), largest
@@ -76,6 +75,16 @@ def _tables(report: dict[str, Any]) -> Iterable[Shown]:
         (f"{len(shards)} of {len(report['shards']):,}", "captures", "blocks", "bytes"),
         shards,
     )
+
+
+def part_shown(table: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:
+    """How many of the names of a table are in rows. Lines without a value are a row, and have no name.
+
+    >>> part_shown({"distinct": 1, "distinct_error": 0}, [{"name": "-"}, {"name": "200"}])
+    '1 of 1'
+    """
+    names = sum(row["name"] != "-" for row in rows)
+    return f"{names:,} of {'about ' if table['distinct_error'] else ''}{table['distinct']:,}"
 
 
 def _row(row: dict[str, Any]) -> tuple[str, str, str, str]:

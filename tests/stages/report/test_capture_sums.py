@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cdxmill.formats.lines.public_suffixes import PublicSuffixes
 from cdxmill.stages import native
-from cdxmill.stages.report.capture_sums import DictSums, Large, Totals, new_sums, take_text
+from cdxmill.stages.report.capture_sums import DictSample, DictSums, Large, Totals, new_sums, take_text
 from cdxmill.stages.report.tables import HLL_ERROR, Table
 from tests.material.sanitizers import run_sanitized
 
@@ -134,7 +134,22 @@ def test_short_digests_of_different_lengths_are_not_mixed_up() -> None:
     assert sums.sampled("digests") == (0, 20_000, 0, 0)
 
 
-@pytest.mark.skipif(native.CaptureSums is None, reason="the sample of Python has no bound")
+def test_a_sample_without_compiled_code_is_bounded_too() -> None:
+    halves = DictSample(1000), DictSample(1000)
+    for number in range(20_000):
+        halves[number % 2].add(b"%d" % number, 5)
+        halves[0].add(b"%d" % number, 7)
+    assert all(half.sampled()[1] < 1000 for half in halves)
+    whole = DictSample(1000)
+    for half in halves:
+        whole.absorb(half.pack())
+    level, values, repeated, saved = whole.sampled()
+    assert level > 4
+    assert abs((values << level) / 20_000 - 1) < 5 * values**-0.5
+    assert (repeated, saved) == (values, 5 * values)
+
+
+@pytest.mark.skipif(native.CaptureSums is None, reason="takes half a minute")
 def test_many_digests_are_sampled() -> None:
     sums, number = new_sums(False), 1_500_000
     for start in range(0, number, 100_000):
