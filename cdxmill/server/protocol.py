@@ -122,7 +122,7 @@ class LimitedProtocol(HttpToolsProtocol):
             super()._start_asgi_task(cycle, app)
 
     def _answer_now(self, cycle: RequestResponseCycle, app: Any) -> None:
-        """Answer without a task, which takes longer than a short answer. If the answer has to wait for something, a task goes on."""
+        """Answer without a task, which takes longer than a short answer. If an answer waits, a task completes it."""
         answering = cycle.run_asgi(app)
         try:
             awaited = answering.send(None)

@@ -290,7 +290,7 @@ def test_a_program_that_does_not_sign_stops_the_export(
     ("words", "status", "message"),
     [
         ("there.wacz", 2, b"already exists; use --replace"),
-        ("directory.wacz --replace", 2, b"is not a file"),
+        ("directory.wacz --replace", 2, b"is a directory"),
         ("a.zip", 2, b"ends in .wacz"),
         ("i.wacz --replace --archives i.wacz", 2, b"is an input"),
         ("a.wacz --sign-command nothing-of-this-name", 2, b"is not found"),
