@@ -96,15 +96,20 @@ def asked(many_cluster: Path, tmp_path_factory: pytest.TempPathFactory) -> Asked
 
 @pytest.mark.parametrize(("template", "status"), KINDS)
 def test_requests_leave_no_objects(asked: Asked, template: str, status: int) -> None:
+    """What is filled once, such as a cache, shows in the first round only; what a request leaves shows in each."""
+
     async def grown() -> int:
-        assert await asked.ask(template, range(WARM)) == {status}
         gc.collect()
         before = sys.getallocatedblocks()
         await asked.ask(template, range(WARM, WARM + REQUESTS))
         gc.collect()
         return sys.getallocatedblocks() - before
 
-    assert asyncio.run(grown()) < FEW
+    async def least() -> int:
+        assert await asked.ask(template, range(WARM)) == {status}
+        return min([await grown() for _ in range(2)])
+
+    assert asyncio.run(least()) < FEW
 
 
 def test_what_is_known_of_many_questions_is_bounded() -> None:
