@@ -11,19 +11,19 @@ from cdxmill.cluster.reader import ClusterReader
 from cdxmill.errors import UsageError
 from cdxmill.search.lookup import open_searched
 from cdxmill.search.opened import OpenCluster
-from cdxmill.stages.zipnum.kept_texts import KeptTexts
+from cdxmill.stages.zipnum.kept_texts import BlockMemory
 
 
 class KeptCluster:
-    """The cluster or CDX file at a path or URL. Texts of its blocks that are needed again are kept in `texts`.
+    """The cluster or CDX file at a path or URL. What is needed again of its blocks is kept in `memory`.
 
     Raises UsageError if there is none, InputError if it cannot be read or is corrupt.
     """
 
-    def __init__(self, path: str, rule: Rule | None = None, texts: KeptTexts | None = None) -> None:
-        self.path, self._rule, self._texts = path, rule, texts
+    def __init__(self, path: str, rule: Rule | None = None, memory: BlockMemory | None = None) -> None:
+        self.path, self._rule, self._memory = path, rule, memory
         self._lock = threading.Lock()
-        self._held: HeldCluster | None = HeldCluster(path, rule, texts)
+        self._held: HeldCluster | None = HeldCluster(path, rule, memory)
 
     def close(self) -> None:
         """Close its files. It can be asked nothing more."""
@@ -77,7 +77,7 @@ class KeptCluster:
         if held is None:
             raise self._closed()
         if held.reader.has_changed():
-            old, held = held, HeldCluster(self.path, self._rule, self._texts)
+            old, held = held, HeldCluster(self.path, self._rule, self._memory)
             self._held = held
             old.is_old = True
             old.close_unused()
@@ -87,11 +87,11 @@ class KeptCluster:
 class HeldCluster:
     """An open cluster, and the number of answers that are being read from it."""
 
-    def __init__(self, path: str, rule: Rule | None, texts: KeptTexts | None) -> None:
+    def __init__(self, path: str, rule: Rule | None, memory: BlockMemory | None) -> None:
         self.files = ExitStack()
         self.reader = self.files.enter_context(open_searched(path, rule)).reader
         if isinstance(self.reader, ClusterReader):
-            self.reader.tables.texts = texts
+            self.reader.tables.memory = memory
         self.answers, self.is_old = 0, False
 
     def close_unused(self) -> None:

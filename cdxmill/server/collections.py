@@ -23,7 +23,7 @@ from cdxmill.server.access import Access
 from cdxmill.server.answers import bad_request
 from cdxmill.server.patterns import compile_safely
 from cdxmill.server.watch import Watch, watched
-from cdxmill.stages.zipnum.kept_texts import KeptTexts
+from cdxmill.stages.zipnum.kept_texts import BlockMemory
 from cdxmill.storage.location import locate
 
 _FEW = 1000
@@ -134,14 +134,14 @@ class Collection:
         name: str,
         sources: Sequence[Source],
         access: Access | None,
-        texts: KeptTexts | None = None,
+        memory: BlockMemory | None = None,
     ) -> None:
         self.name, self.sources, self.access = name, sources, access
         self.is_local = not any(locate(one.cluster).is_remote for one in sources)
         self._lock = threading.Lock()
         self._kept: list[KeptCluster] = []
         self._last_state: tuple[list[object | None], bytes] = ([], b"")
-        self._texts = texts
+        self._memory = memory
 
     @contextmanager
     def opened(self, watch: Watch) -> Iterator[tuple[OpenCluster, bytes | None]]:
@@ -162,7 +162,7 @@ class Collection:
             return
         with self._lock:
             for source in self.sources[len(self._kept) :]:
-                self._kept.append(KeptCluster(source.cluster, texts=self._texts))
+                self._kept.append(KeptCluster(source.cluster, memory=self._memory))
 
     @property
     def is_near(self) -> bool:

@@ -34,7 +34,7 @@ from cdxmill.server.kept_answers import PART as ANSWERS
 from cdxmill.server.log import AccessLog
 from cdxmill.server.metrics import DIRECTORY
 from cdxmill.server.protocol import WaitingProtocol
-from cdxmill.stages.zipnum.kept_texts import KeptTexts
+from cdxmill.stages.zipnum.kept_texts import BlockMemory
 from cdxmill.storage.location import locate
 
 _SETTINGS = "CDXMILL_CDX_SERVER"
@@ -127,9 +127,9 @@ def application() -> Server:
     started = _Started(**{**told, "access": tuple(told["access"])})
     end_with_parent()
     access = _access(started)
-    texts = KeptTexts(started.cache - started.cache // ANSWERS) if started.cache else None
+    memory = BlockMemory(started.cache - started.cache // ANSWERS) if started.cache else None
     collections = {
-        name: Collection(name, [find_sources(place, None)[0] for place in places], access, texts)
+        name: Collection(name, [find_sources(place, None)[0] for place in places], access, memory)
         for name, places in started.clusters.items()
     }
     clients = Path(started.clients) if started.clients else None

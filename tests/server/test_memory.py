@@ -15,7 +15,7 @@ import pytest
 from cdxmill.search.sources import find_sources
 from cdxmill.server.app import Server, Settings
 from cdxmill.server.collections import Collection
-from cdxmill.stages.zipnum.kept_texts import KeptTexts
+from cdxmill.stages.zipnum.kept_texts import BlockMemory, KeptTexts
 
 from ..material.cdx_server import CdxServer
 from .conftest import MANY
@@ -52,7 +52,7 @@ class Asked:
 
     def __init__(self, cluster: Path, directory: Path) -> None:
         [source] = find_sources(str(cluster), None)
-        collections = {"many": Collection("many", [source], None, KeptTexts(CACHE))}
+        collections = {"many": Collection("many", [source], None, BlockMemory(CACHE))}
         limits = directory / "clients"
         settings = Settings(directory, "http://replay.example/", 1e6, limits, str(directory / "log"))
         self.server = Server(collections, settings)

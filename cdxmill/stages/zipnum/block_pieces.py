@@ -16,7 +16,8 @@ from isal import isal_zlib
 
 from cdxmill.formats.clusters.sections import HEAD, Sections, header_bytes, parse_sections
 from cdxmill.formats.clusters.zipnum import MAX_BLOCK, BlockRef
-from cdxmill.stages.zipnum.kept_texts import KeptTexts
+from cdxmill.stages.zipnum.kept_keys import key_digests, may_have, one_key
+from cdxmill.stages.zipnum.kept_texts import BlockMemory
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 
 ReadShard = Callable[[bytes, int, int], bytes]
@@ -48,13 +49,13 @@ _MOST_KEPT = 1 << 20
 class Tables:
     """What is known of the blocks of a cluster: their tables of sections, and which shards have blocks without one.
 
-    With `texts`, texts that are needed again are kept there. Threads may share it.
+    With `memory`, what is needed again of the blocks is kept there. Threads may share it.
     """
 
-    def __init__(self, texts: KeptTexts | None = None) -> None:
+    def __init__(self, memory: BlockMemory | None = None) -> None:
         self.of_blocks: dict[BlockRef, Sections] = {}
         self.without: set[bytes] = set()
-        self.texts = texts
+        self.memory = memory
         self._lock = Lock()
 
     def add(self, block: BlockRef, sections: Sections) -> None:
@@ -66,23 +67,34 @@ class Tables:
 
     def kept(self, block: BlockRef, part: int = _WHOLE) -> bytes | None:
         """The text of a section of a block, or of all of it, if it was needed twice."""
-        return None if self.texts is None else self.texts.get((self, block, part))
+        return None if self.memory is None else self.memory.texts.get((self, block, part))
+
+    def lacks(self, block: BlockRef, key: bytes, part: int = _WHOLE) -> bool:
+        """Whether it is known that a section of a block, or all of it, has no line of a key."""
+        digests = None if self.memory is None else self.memory.keys.get((self, block, part))
+        return digests is not None and not may_have(digests, key)
 
     def keep(
         self, block: BlockRef, size: int, pieces: Iterator[bytes], part: int = _WHOLE
     ) -> Iterator[bytes]:
-        """The pieces of a text of `size` compressed bytes. One that is needed often is kept, and comes in one piece."""
-        key = (self, block, part)
-        if self.texts is None or size > _MOST_KEPT or not self.texts.is_wanted(key):
+        """The pieces of a text of `size` compressed bytes. One that is needed often is kept, or its keys, and comes in one piece."""
+        memory, key = self.memory, (self, block, part)
+        if memory is None or size > _MOST_KEPT:
+            return pieces
+        wants_text, wants_keys = memory.texts.is_wanted(key), memory.keys.is_wanted(key)
+        if not (wants_text or wants_keys):
             return pieces
         made, length = [], 0
         for piece in pieces:
             made.append(piece)
             length += len(piece)
-            if length > self.texts.largest:
+            if length > memory.texts.largest:
                 break
         text = b"".join(made)
-        self.texts.add(key, text)
+        if wants_text:
+            memory.texts.add(key, text)
+        if wants_keys:
+            memory.keys.add(key, key_digests(text) if length <= memory.texts.largest else None)
         return chain((text,), pieces)
 
 
@@ -106,6 +118,19 @@ class BlockPieces:
         """Whether the last piece ends the block."""
         self.beyond = b""
         """If the last piece ends a section that is not the last one, the key of the next."""
+
+    def is_beyond(self, low: bytes, high: bytes) -> bool | None:
+        """None, unless it is known that the block has no line >= `low` and < `high`: then, whether it has one >= `high`."""
+        key = None if self._tables.memory is None else one_key(low, high)
+        if key is None:
+            return None
+        sections = self._tables.of_blocks.get(self.block)
+        if sections is None:
+            return False if self._tables.lacks(self.block, key) else None
+        first, end = sections.containing(low, high)
+        if not all(self._tables.lacks(self.block, key, part) for part in range(first, end)):
+            return None
+        return end < len(sections.keys)
 
     def opened(self, low: bytes, high: bytes) -> Iterator[bytes]:
         """The first pieces for a search. Reads the table of sections, if there is one and it is not known."""

@@ -30,6 +30,9 @@ class BlockText:
 
         Requires: `low` is not less than in any earlier search.
         """
+        is_beyond = self._source.is_beyond(low, high)
+        if is_beyond is not None:
+            return [], is_beyond
         first, last = self._find(low, high)
         lines = bytes(self._text[first:last]).split(b"\n")
         if not lines[-1]:
@@ -38,6 +41,9 @@ class BlockText:
 
     def count(self, low: bytes, high: bytes) -> tuple[int, bool]:
         """Like `between`, but only the number of lines."""
+        is_beyond = self._source.is_beyond(low, high)
+        if is_beyond is not None:
+            return 0, is_beyond
         first, last = self._find(low, high)
         end = last == len(self._text) and last > first and not self._text.endswith(b"\n")
         return self._text.count(b"\n", first, last) + end, self._has_after(last, high)

@@ -16,6 +16,10 @@ _HITS = 10
 """Hits that are counted for each text that is kept. Then all counts are halved, so that what was hot long ago has to go."""
 _PART = 8
 """No text takes more than this part of the memory."""
+_KEYS = 8
+"""The part of the memory for digests of keys. They take 4 bytes a line, and its text about 400."""
+_KEYS_COUNTED, _BESIDE_KEYS = 1 << 10, 400
+"""Bytes of this part for each hit that is counted, and what the keys of a section take beside their digests."""
 _NEVER = -1 << 20
 """The count of a text that is too large. It is halved as the others are, so it is forgotten at last."""
 
@@ -54,8 +58,10 @@ class KeptTexts:
             self._hits = {one: half for one, hits in self._hits.items() if (half := int(hits / 2))}
 
     def is_wanted(self, key: Hashable) -> bool:
-        """Whether the text of a key, which is not kept, is worth keeping."""
+        """Whether the text of a key is not kept, and worth keeping."""
         with self._lock:
+            if key in self._texts:
+                return False
             hits = self._hits.get(key, 0)
             if hits < 2 or not self._is_full():
                 return hits >= 2
@@ -65,10 +71,10 @@ class KeptTexts:
         """Whether there is no room for a text of the average size."""
         return bool(self._texts) and self._size + self._size // len(self._texts) > self._most
 
-    def add(self, key: Hashable, text: bytes) -> None:
-        """Keep a text. One that is too large is not kept, and not wanted again for a long time."""
+    def add(self, key: Hashable, text: bytes | None) -> None:
+        """Keep a text. None, or one that is too large, is not kept, and not wanted again for a long time."""
         with self._lock:
-            if len(text) > self.largest:
+            if text is None or len(text) > self.largest:
                 self._hits[key] = _NEVER
                 return
             self._drop(self._texts.pop(key, None))
@@ -80,3 +86,12 @@ class KeptTexts:
     def _drop(self, text: bytes | None) -> None:
         if text is not None:
             self._size -= len(text) + self._beside
+
+
+class BlockMemory:
+    """At most `most` bytes of what is known of the blocks of all clusters: texts, and digests of the keys of texts."""
+
+    def __init__(self, most: int) -> None:
+        part = most // _KEYS
+        self.keys = KeptTexts(part, part // _KEYS_COUNTED, _BESIDE_KEYS)
+        self.texts = KeptTexts(most - part)

@@ -14,8 +14,8 @@ from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.zipnum import BlockRef, format_part_line, parse_index_line
 from cdxmill.stages.lines.line_lists import cut_blocks
 from cdxmill.stages.zipnum.block_pieces import Tables
-from cdxmill.stages.zipnum.find_lines import BlockReader, find_lines, wanted_blocks
-from cdxmill.stages.zipnum.kept_texts import KeptTexts
+from cdxmill.stages.zipnum.find_lines import BlockReader, count_lines, find_lines, wanted_blocks
+from cdxmill.stages.zipnum.kept_texts import BlockMemory, KeptTexts
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex
 from cdxmill.stages.zipnum.write_shard import write_shard
 
@@ -105,7 +105,7 @@ def test_texts_that_are_needed_again_are_not_read_again(
 ) -> None:
     shards = Shards(lines, numlines, compressor)
     index = SecondaryIndex(lambda offset, size: shards.index[offset : offset + size], len(shards.index), 32)
-    tables = Tables(KeptTexts(memory))
+    tables = Tables(BlockMemory(memory))
     for turn in range(3):
         shards.reads.clear()
         for low, high in questions:
@@ -121,10 +121,62 @@ def noisy_lines() -> list[bytes]:
     return [b"%d 2020 %b" % (number, noise.randbytes(3000).hex().encode()) for number in range(10, 70)]
 
 
+@given(
+    sorted_lines,
+    st.integers(1, 9),
+    compressors,
+    st.lists(st.tuples(word, st.sampled_from([(b" ", b"!"), (b" 1", b" 2"), (b" 2", b"!")])), max_size=9),
+    st.booleans(),
+)
+def test_questions_for_one_key_have_their_lines_whatever_is_known_of_the_blocks(
+    lines: list[bytes],
+    numlines: int,
+    compressor: Compressor,
+    questions: list[tuple[bytes, tuple[bytes, bytes]]],
+    join: bool,
+) -> None:
+    shards = Shards(lines, numlines, compressor)
+    index = SecondaryIndex(lambda offset, size: shards.index[offset : offset + size], len(shards.index), 32)
+    tables, reader = Tables(BlockMemory(1 << 20)), BlockReader(shards.read)
+    for key, (first, end) in questions * 4:
+        low, high = key + first, key + end
+        wanted = [line for line in lines if low <= line < high]
+        for read in (BlockReader(shards.read, tables=tables), reader):
+            lists = find_lines(wanted_blocks(index, low, high), read, low, high, join)
+            assert [line for part in lists for line in part] == wanted
+            assert count_lines(wanted_blocks(index, low, high), read, low, high, join) == len(wanted)
+
+
+@pytest.mark.parametrize("compressor", [Compressor("zlib", 6), Compressor("zlib-ng", 5, 10)])
+def test_a_key_that_is_not_there_is_not_searched_again_in_a_text_that_is_not_kept(
+    compressor: Compressor,
+) -> None:
+    shards = Shards(noisy_lines(), 20, compressor)
+    index = SecondaryIndex(lambda offset, size: shards.index[offset : offset + size], len(shards.index))
+    memory = BlockMemory(1 << 21)
+    for number in range(30):  # no room is left for texts
+        memory.texts.get(number)
+        memory.texts.add(number, bytes(1 << 17))
+    tables, reads = Tables(memory), []
+    for number in range(5):
+        shards.reads.clear()
+        low, high = b"25%d " % number, b"25%d!" % number
+        reader = BlockReader(shards.read, tables=tables)
+        assert list(find_lines(wanted_blocks(index, low, high), reader, low, high, False)) == []
+        reads.append(len(shards.reads))
+    assert reads[0] > 0 == reads[-1]
+    assert tables.kept(parse_index_line(shards.index.split(b"\n")[0])) is None
+    low, high = b"25 ", b"25!"
+    found = find_lines(
+        wanted_blocks(index, low, high), BlockReader(shards.read, tables=tables), low, high, False
+    )
+    assert [line[:3] for line in next(found)] == [b"25 "]
+
+
 def test_a_text_that_is_too_large_to_be_kept_is_not_read_to_its_end() -> None:
     shards = Shards(noisy_lines(), 20, Compressor("zlib", 6))
     block = parse_index_line(shards.index.split(b"\n")[0])
-    tables = Tables(KeptTexts(1 << 10))
+    tables = Tables(BlockMemory(1 << 10))
     for _ in range(9):
         shards.reads.clear()
         text = BlockReader(shards.read, tables=tables).text_of(block, b"11")
