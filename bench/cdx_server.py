@@ -32,7 +32,7 @@ from urllib.parse import quote, urlsplit
 
 from bench import corpora, machine
 from bench.lookup import urls_of
-from bench.measure import children_of
+from bench.measure import children_of, tree_resident
 from bench.report import Passage
 from bench.run import write_markdown
 from cdxmill.formats.clusters.sections import SECTION_LINES
@@ -105,8 +105,8 @@ def contenders(directory: Path, plain: Path, cut: Path, jar: str | None) -> list
         ),
         Contender("cdxmill, sections", [*ours, f"web={cut}", "--port"], "/web/cdx?url="),
         Contender(
-            "cdxmill, sections, all cached",
-            [*ours, "--cache", "2000", f"web={cut}", "--port"],
+            "cdxmill, sections, larger cache",
+            [*ours, "--cache", "512", f"web={cut}", "--port"],
             "/web/cdx?url=",
             rounds=3,
         ),
@@ -241,8 +241,8 @@ def measure(servers: list[Running], asked: dict[str, list[str]], options: argpar
     return found
 
 
-def table(results: Results, counts: list[int]) -> Passage:
-    """CPU per request and requests per second, a row for each server and load."""
+def table(results: Results, counts: list[int], memory: dict[str, float]) -> Passage:
+    """CPU per request and requests per second, a row for each server and load, and the MiB of `memory` of each server."""
     columns = [*(f"us CPU, {n}" for n in counts), *(f"requests/s, {n}" for n in counts)]
     rows = [["load, server", *columns]]
     for kind in dict.fromkeys(kind for found in results.values() for kind, _ in found):
@@ -250,7 +250,9 @@ def table(results: Results, counts: list[int]) -> Passage:
             scores = [found[kind, connections] for connections in counts]
             cells = [f"{one.cpu * 1e6:,.0f}" for one in scores] + [f"{one.rate:,.0f}" for one in scores]
             rows.append([f"{kind}: {name}", *cells])
-    return Passage("CDX servers", "500,000 lines; the columns are numbers of connections.", rows)
+    held = ", ".join(f"{name} {size:.0f}" for name, size in memory.items())
+    about = f"500,000 lines; the columns are numbers of connections. MiB of memory at the end: {held}."
+    return Passage("CDX servers", about, rows)
 
 
 def main() -> None:
@@ -281,7 +283,8 @@ def main() -> None:
                 if contender.loads:
                     load(port, cdx_lines(cut))
         results = measure(servers, questions(cut), options)
-    passage = table(results, counts)
+        memory = {one.contender.name: tree_resident(one.pid) / (1 << 20) for one in servers}
+    passage = table(results, counts, memory)
     head = [f"Measured on {date.today()}.", "\n".join(f"- {line}" for line in machine.describe())]
     print("\n".join([*head, passage.as_text()]))
     if options.markdown:
