@@ -214,6 +214,14 @@ def status(path: str) -> Entry | None:
         raise _input_error(path, error) from None
 
 
+def check_above(path: str) -> None:
+    """Raise UsageError if something above the path is there and no directory, so that nothing can be written there."""
+    above = next(one for one in Path(path).absolute().parents if os.path.lexists(one))
+    with contextlib.suppress(OSError):  # what cannot be read may be one
+        if not above.is_dir():
+            raise UsageError(f"{path}: {above} is not a directory; choose another output")
+
+
 def list_directory(path: str) -> dict[str, Entry]:
     """The entries of a directory by name. Empty if it does not exist. Raises InputError if it cannot be listed."""
     try:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -131,11 +131,9 @@ class Location:
 
     def size(self) -> int:
         """The size of the file in bytes; 0 if it is unknown. A URL costs one request."""
-        try:
-            found = self.status()
-        except InputError:
-            return 0
-        return found.size if found is not None else 0
+        with suppress(InputError):
+            return 0 if (found := self.status()) is None else found.size
+        return 0
 
     def status(self) -> Entry | None:
         """The size and time of the file or directory. None if it does not exist. A URL costs one request.
@@ -160,16 +158,17 @@ class Location:
         return self if place is None else Location(place.wacz)
 
     def check_writable(self) -> None:
-        """Raise UsageError if cdxmill cannot write to such URLs. The access rights are not checked."""
+        """Raise UsageError if cdxmill cannot write to such URLs, or below a file. The access rights are not checked."""
         if not self.properties.can_write:
             hint = "use a local path, or an s3 or hdfs URL"
             raise UsageError(f"{self.text}: {self.scheme}:// cannot be written or listed; {hint}")
         self.require()
-        if self.scheme == "file":
-            try:
-                self.local  # noqa: B018 - raises if it is of another machine
-            except InputError as error:
-                raise UsageError(str(error)) from None
+        if self.is_remote:
+            return
+        try:
+            local.check_above(self.local)
+        except InputError as error:  # a file URL of another machine
+            raise UsageError(str(error)) from None
 
     def check_absent(self, *, replace: bool = False) -> None:
         """Raise UsageError if it is a directory, or a file with content that may not be replaced. Raises as `status` does."""

@@ -144,6 +144,19 @@ def test_a_file_in_the_place_of_the_output_stays(
 
 
 @pytest.mark.parametrize("name", CALLS)
+def test_an_output_below_a_file_is_wrong_usage(
+    name: str, world: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = files_in(".")
+    below = {one: f"mine/file/{Path(one).name}" for one in outputs(CALLS[name])}
+    status = run([below.get(word, word) for word in CALLS[name].split()])
+    text = capfd.readouterr().err
+    assert status == 2, text
+    assert "mine/file" in text
+    assert files_in(".") == before
+
+
+@pytest.mark.parametrize("name", CALLS)
 def test_names_may_have_odd_characters(name: str, world: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """As an input and as an output. Messages stay lines of text."""
     odd = ODD.replace("\udcff", "") if name == "serve" else ODD
