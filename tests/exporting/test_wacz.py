@@ -165,8 +165,9 @@ def test_a_killed_export_ends_with_the_same_bytes(source: Path, here: Path, run_
     for number, pattern in enumerate(
         (".s.wacz.work/.work/copy/s/.work", "**/s-00000.tsv", "**/.package.*.tmp")
     ):
-        stopped_at(here / str(number), pattern, [*command, here / str(number) / "s.wacz"])
-        done = run_cdxmill(*command, here / str(number) / "s.wacz", "--replace")
+        call = [*command, here / str(number) / "s.wacz", "--replace"]
+        stopped_at(here / str(number), pattern, call, tries=20)
+        done = run_cdxmill(*call)
         assert (done.returncode, done.stderr) == (0, b"")
         assert (here / str(number) / "s.wacz").read_bytes() == (here / "alone/s.wacz").read_bytes()
         assert left(here / str(number)) == ["s.wacz"]

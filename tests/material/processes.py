@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -36,7 +37,8 @@ class Started:
 
     def kill_all(self) -> None:
         """kill -9 for every process of the group."""
-        os.killpg(self._process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.communicate(timeout=PATIENCE)
 
     def send(self, number: signal.Signals, to_all: bool) -> tuple[int, list[str]]:
@@ -56,8 +58,17 @@ class Started:
         return True
 
 
-def stopped_at(directory: Path, pattern: str, args: Sequence[str | Path]) -> None:
-    """Run the command until a file that matches the pattern exists in the folder, then kill -9."""
+def stopped_at(directory: Path, pattern: str, args: Sequence[str | Path], tries: int = 1) -> None:
+    """Run the command until a file that matches the pattern exists in the folder, then kill -9.
+
+    With more `tries`, a command that may run again is started anew if it ends before the file is seen.
+    """
     run = Started(*args)
-    run.wait_for(directory, pattern)
-    run.kill_all()
+    try:
+        run.wait_for(directory, pattern)
+    except AssertionError:
+        if tries == 1:
+            raise
+        stopped_at(directory, pattern, args, tries - 1)
+    finally:
+        run.kill_all()
