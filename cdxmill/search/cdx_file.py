@@ -10,6 +10,7 @@ too, and lines out of order are an error.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain
@@ -41,8 +42,28 @@ _SPREAD, _REMOTE_SPREAD = 64, 16
 """The parts of a file at whose borders a line is compared: 2 ms, and a request for each."""
 _SAMPLE = 100
 """Lines at the start of a file that are kept whatever is searched: they show which fields the lines have."""
+_RARELY = 20
+"""A file that has changed is opened again after this many times the time that it took to open it."""
 _ORDERS = {b"N b a m s k r M S V g", b"N b a m s k r V g", b"N b a S V g"}
 """The fields of CDX files, in the order in which cdxmill reads them."""
+
+
+class Origin:
+    """A local file as it was before it was opened."""
+
+    def __init__(self, place: Location) -> None:
+        self._place, self._state = place, place.status()
+        self._begun = time.monotonic()
+        self._until = 0.0
+
+    def is_open(self) -> None:
+        """The file is open now: a file that changes all the time must not be opened all the time."""
+        now = time.monotonic()
+        self._until = now + _RARELY * (now - self._begun)
+
+    def has_changed(self) -> bool:
+        """Whether it is another file now."""
+        return time.monotonic() >= self._until and self._place.status() != self._state
 
 
 class CdxFile:
@@ -51,9 +72,9 @@ class CdxFile:
     is_remote = False
     overlays = ()
 
-    def __init__(self, cluster: str, read_at: ReadAt, size: int) -> None:
+    def __init__(self, cluster: str, read_at: ReadAt, size: int, origin: Origin | None = None) -> None:
         self.cluster, self.index = cluster, TextIndex(read_at, size)
-        self._read_at = read_at
+        self._read_at, self._origin = read_at, origin
 
     def read(self, shard: bytes, offset: int, size: int) -> bytes:
         """Bytes of the file."""
@@ -72,8 +93,8 @@ class CdxFile:
         return False
 
     def has_changed(self) -> bool:
-        """False: an open file stays as it was opened."""
-        return False
+        """Whether a local file has changed. It is not asked again at once if it took long to open."""
+        return self._origin is not None and self._origin.has_changed()
 
 
 @contextmanager
@@ -83,6 +104,7 @@ def open_cdx_file(place: Location, keys: KeyRange | None = None) -> Iterator[Cdx
     Raises InputError if it cannot be read, is corrupt or is not a CDX file, also inside the `with`. A pipe may be empty.
     """
     name = place.text
+    origin = None if place.is_remote or is_pipe(name) else Origin(place)
     with ExitStack() as files:
         try:
             if is_pipe(name):
@@ -92,7 +114,9 @@ def open_cdx_file(place: Location, keys: KeyRange | None = None) -> Iterator[Cdx
                 directory = files.enter_context(temporary_directory())
                 copy = _sorted_copy(place, Scratch(Path(directory)), keys)
                 read_at, size = files.enter_context(locate(copy).open_ranges()), copy.stat().st_size
-            yield CdxFile(name, read_at, size)
+            if origin is not None:
+                origin.is_open()
+            yield CdxFile(name, read_at, size, origin)
         except DamagedCluster as error:
             raise InputError(name, str(error), error.hint) from None
         except InputError as error:

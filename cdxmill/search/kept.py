@@ -52,6 +52,12 @@ class KeptCluster:
         finally:
             self.give_back(held)
 
+    @property
+    def has_to_open(self) -> bool:
+        """Whether the next answer opens a changed file of lines first, which may take long."""
+        held = self._held
+        return held is not None and not isinstance(held.reader, ClusterReader) and held.reader.has_changed()
+
     def take(self) -> HeldCluster:
         """The cluster for one answer, as `opened`, until it is given back."""
         with self._lock:

@@ -167,7 +167,7 @@ class Collection:
     @property
     def is_near(self) -> bool:
         """Whether its files are open on this machine. To open a file of lines that are not sorted takes long."""
-        return self.is_local and self._is_open
+        return self.is_local and self._is_open and not any(one.has_to_open for one in self._kept)
 
     @property
     def _is_open(self) -> bool:

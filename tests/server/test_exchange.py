@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,8 +13,11 @@ import pytest
 
 from cdxmill.errors import StoppedError
 from cdxmill.server.answers import Response
+from cdxmill.server.collections import Collection
+from cdxmill.server.dialects.request import PlannedResponse
 from cdxmill.server.exchange import Exchange
 from cdxmill.server.metrics import Metrics
+from cdxmill.server.routes import Route
 
 SCOPE = {
     "method": "GET",
@@ -26,12 +29,18 @@ SCOPE = {
 }
 
 
+def broken() -> Iterator[bytes]:
+    """An answer that breaks off in its middle."""
+    yield bytes(1 << 17)
+    raise StoppedError("the disk is full")
+
+
 class Server:
-    """A server with one page; without it, all answers break off."""
+    """A server with one page; without it, no answer can be made."""
 
     answers = replay = report = None
 
-    def __init__(self, page: Response | None) -> None:
+    def __init__(self, page: Response | Route | None) -> None:
         self.metrics, self.log, self._page = Metrics(), self, page
         self.threads = ThreadPoolExecutor(1)
         self.logged: list[tuple[Any, ...]] = []
@@ -40,7 +49,7 @@ class Server:
         """As the log does."""
         self.logged.append(logged)
 
-    def find(self, scope: object) -> Response:
+    def find(self, scope: object) -> Response | Route:
         """As the routes do."""
         if self._page is None:
             raise StoppedError("the disk is full")
@@ -55,7 +64,7 @@ def run(server: Server) -> list[Mapping[str, Any]]:
         sent.append(message)
 
     async def receive() -> Mapping[str, Any]:
-        return {"type": "http.disconnect"}
+        return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
 
     asyncio.run(Exchange(server, SCOPE, receive, send).run())  # type: ignore[arg-type]
     return sent
@@ -84,11 +93,22 @@ def test_an_answer_is_counted_with_its_time_and_size() -> None:
 
 
 def test_an_answer_that_breaks_off_is_counted_as_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    server = Server(None)
+    planned = PlannedResponse(lambda: Response(200, "text/plain", broken()))
+    server = Server(Route("some", lambda _: planned, Collection("some", [], None)))
     with pytest.raises(StoppedError):
         run(server)
     assert capsys.readouterr().err == "cdxmill: /x: the answer is broken off (the disk is full)\n"
-    assert number(server, 'cdxmill_requests_total{endpoint="other",status="500"}') == 1
+    assert number(server, 'cdxmill_requests_total{endpoint="some",status="200"}') == 1
     assert number(server, "cdxmill_broken_answers_total") == 1
     assert number(server, "cdxmill_running_requests") == 0
-    assert [one[2:4] for one in server.logged] == [(500, 0)]
+    assert [one[2:4] for one in server.logged] == [(200, 1 << 17)]
+
+
+def test_an_answer_that_cannot_be_begun_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    server = Server(None)
+    head, body = run(server)
+    assert head["status"] == 500
+    assert b"the disk" not in body["body"]
+    assert capsys.readouterr().err == "cdxmill: /x: the disk is full\n"
+    assert number(server, 'cdxmill_requests_total{endpoint="other",status="500"}') == 1
+    assert number(server, "cdxmill_broken_answers_total") == 0
