@@ -15,7 +15,7 @@ from zlib import crc32
 
 from isal import isal_zlib
 
-from cdxmill.errors import AbsentError, CdxmillError, OutageError, UsageError
+from cdxmill.errors import CdxmillError, OutageError, UsageError
 from cdxmill.messages import say
 from cdxmill.server.answers import Headers, RequestError, Response, text_error
 from cdxmill.server.collections import Collection
@@ -118,7 +118,7 @@ class Exchange:
             failed = show_error(error)
         except Ended as error:
             failed = show_error(RequestError(503, str(error), _LATER))
-        except (OutageError, AbsentError, UsageError) as error:  # what was opened before is gone
+        except (OutageError, UsageError) as error:  # what was a cluster is none now
             failed = show_error(self._hidden(503, _OUTAGE, error))
         except (CdxmillError, ValueError, RecursionError) as error:
             failed = show_error(self._hidden(500, _UNREADABLE, error))

@@ -114,7 +114,7 @@ def test_a_file_is_read_anew_after_it_was_replaced_or_grew_or_came_back(
     (tmp_path / "new").rename(file)
     found.append(answer())
     file.unlink()
-    assert answer().status == 503
+    assert answer().status == 500
     assert "cannot be read" in capsys.readouterr().err
     file.write_bytes(lines[3])
     found.append(answer())
