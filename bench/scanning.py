@@ -29,7 +29,7 @@ INPUTS = {
     "web-links": "pages with many links",
     "web-large": "large pages",
 }
-_SMALL = 6_000
+_SMALL = 9_200
 _SOUP_RECORDS = 9_000
 """Records of the archive that BeautifulSoup reads. A whole one takes it minutes."""
 
@@ -80,7 +80,7 @@ def _links(corpus: str, quick: bool) -> Section:
 
 
 def _small(quick: bool) -> Section:
-    """Start-up counts in an archive of some 20 MB."""
+    """Start-up counts in an archive of 20 MB."""
     file = first_records(ensure("web", quick)[0], _SMALL)
     tools = [_scan(OURS, [file], "--where", "url:nowhere-to-be-found"), _script(BARE, "fastwarc", file)]
     title = "Scan: a condition on the URL, a small archive"

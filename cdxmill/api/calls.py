@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import update_wrapper
 from typing import Any, Concatenate, ParamSpec, TypeVar, get_type_hints
 
-from cdxmill.options.option import Options, check, declared
+from cdxmill.options.option import Options, check, declared, with_constructor
 from cdxmill.running.progress import listened_to
 from cdxmill.storage.hosts import begin_run
 
@@ -68,7 +68,7 @@ def _shown(call: _Function, run: Callable[..., Any], kind: Callable[..., Any]) -
     hints = get_type_hints(kind)
     fields = [
         parameter.replace(annotation=hints[parameter.name])
-        for parameter in inspect.signature(kind).parameters.values()
+        for parameter in inspect.signature(with_constructor(kind)).parameters.values()
     ]
     result = inspect.signature(run, eval_str=True).return_annotation
     update_wrapper(call, run)

@@ -17,7 +17,6 @@ from cdxmill.cluster.find import (
     not_a_cluster,
     shard_locations,
 )
-from cdxmill.cluster.overlays import BLOCK_LINES
 from cdxmill.cluster.split_files import SPLITS
 from cdxmill.cluster.write import KEPT, kept_shards, read_manifest
 from cdxmill.errors import InputError
@@ -27,6 +26,7 @@ from cdxmill.formats.clusters.zipnum import (
     INDEX,
     MANIFEST,
     OVERLAY,
+    OVERLAY_LINES,
     PART,
     SHARD,
     SUMMARY,
@@ -177,7 +177,7 @@ def overlay_tasks(files: ClusterFiles, claims: Claims) -> list[ShardFiles]:
             None,
             ShardLines(0, 0, 0),
             numbered=False,
-            block_lines=BLOCK_LINES * 3 // 2,
+            block_lines=OVERLAY_LINES * 3 // 2,
             section_lines=0,
             exact=True,
             is_even=False,

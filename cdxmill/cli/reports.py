@@ -25,8 +25,6 @@ def report(arguments: Reporting, failures: Failures) -> str:
         cdxmill report crawl --html report.html --json report.json
         cdxmill report crawl --compare report.json
     """
-    import shutil
-
     from cdxmill.commands.reporting.report import format_json, report_asked
     from cdxmill.stages.report.terminal import format_tables
 
@@ -35,5 +33,7 @@ def report(arguments: Reporting, failures: Failures) -> str:
         if arguments.json == "-":
             out.write(format_json(made))
         elif not arguments.quiet:
+            import shutil  # slow to import
+
             out.write(format_tables(made, shutil.get_terminal_size((100, 24)).columns).encode())
     return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 
-_YOUNG = 10_000
+_YOUNG = 30_000
 """Objects after which Python looks for garbage. With its 700 it does so fifty times while the modules are imported: a tenth of the start."""
 
 

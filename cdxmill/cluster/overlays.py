@@ -19,9 +19,6 @@ from cdxmill.stages.zipnum.find_lines import BlockReader, find_lines
 from cdxmill.stages.zipnum.secondary_index import SecondaryIndex
 from cdxmill.storage.location import Location
 
-BLOCK_LINES = 300
-"""Lines of a block: pywb and OpenWayback read a whole block of each overlay for a question."""
-
 
 class Overlay:
     """An overlay in the directory of a cluster. Its files are read when they are needed."""

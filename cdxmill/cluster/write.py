@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cdxmill.cluster.find import find_index, location_names, resolved, why_refused
 from cdxmill.cluster.split_files import SPLITS, stored_splits, write_splits
@@ -47,13 +47,13 @@ from cdxmill.formats.clusters.zipnum import (
 from cdxmill.regex import regex
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import counted
-from cdxmill.stages.lines.line_lists import TextBlock
-from cdxmill.stages.lines.merge_lines import merge_blocks
-from cdxmill.stages.lines.sort_lines import Slice
-from cdxmill.stages.zipnum.write_shard import write_shard
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.reading import sha256_of
 from cdxmill.storage.scratch import Scratch
+
+if TYPE_CHECKING:  # they are slow to import, and most commands only read
+    from cdxmill.stages.lines.line_lists import TextBlock
+    from cdxmill.stages.lines.sort_lines import Slice
 
 
 def check_installed(compressor: Compressor) -> None:
@@ -243,6 +243,8 @@ class ShardTask(NamedTuple):
 
 def write_shard_of(task: ShardTask) -> ShardEntry:
     """Merge the slices of a shard, and write its files."""
+    from cdxmill.stages.lines.merge_lines import merge_blocks
+
     scratch = Scratch(task.scratch)
     blocks = merge_blocks(task.slices, lambda name: counted(scratch.reader(name)), task.block_lines)
     return write_shard_files(blocks, task.number, task.directory, task.compressor)
@@ -252,6 +254,8 @@ def write_shard_files(
     blocks: Iterable[TextBlock], number: int, directory: Location, compressor: Compressor
 ) -> ShardEntry:
     """Write the blocks of a shard, and its part of the index, to `directory`, each whole or not at all."""
+    from cdxmill.stages.zipnum.write_shard import write_shard
+
     name = shard_name(number)
     with (
         (directory / name).write_atomic() as shard,

@@ -24,12 +24,13 @@ OFFSETS = ".offsets.gz"
 """What the name of the table of offsets of a new archive adds to that of the archive."""
 PROOF = ".proof.json"
 """The same of the proof of a new archive."""
-_ESCAPE = regex(
+_ESCAPES = (
     "(?:%25|%[01][0-9A-F]|%7F|%C2%[89][0-9A-F]|%D8%9C|%E2%80%(?:8[EF]|A[89A-E])|%E2%81%A[6-9]|%EF%BB%BF)"
 )
 CONTROLS = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
 """The pattern of a control character, or one that changes the direction of text."""
-_SPECIAL = regex(f"{CONTROLS}|(?={_ESCAPE.pattern})%")
+_ESCAPE = regex(_ESCAPES)
+_SPECIAL = regex(f"{CONTROLS}|(?={_ESCAPES})%")
 
 
 def is_own_record(path: str) -> bool:

@@ -14,7 +14,18 @@ import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from dataclasses import field as make_field
-from typing import Any, ClassVar, NamedTuple, Union, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    ClassVar,
+    NamedTuple,
+    TypeVar,
+    Union,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from cdxmill.errors import UsageError
 from cdxmill.messages import Step
@@ -22,6 +33,9 @@ from cdxmill.messages import Step
 AnyPath = str | os.PathLike[str]
 """A path; also a file, http(s), s3 or hdfs URL."""
 Paths = AnyPath | Iterable[AnyPath]
+
+
+_Kind = TypeVar("_Kind", bound="Options")
 
 
 class Needs:
@@ -102,16 +116,32 @@ def flags(*flags: Flag, default: Any) -> Any:
 class Options:
     """The base of all dataclasses of options. It makes them.
 
-    They have no repr and no comparison, and are not frozen: `cdxmill --help` makes 60, and each method costs it 0.1 ms.
+    They have no repr and no comparison, and are not frozen: `cdxmill --help` makes 60, and each method costs it 0.1 ms. Their
+    constructors cost most. Each is compiled with its first object: a command makes objects of one or two.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
-    def __init_subclass__(cls) -> None:
+    def __init__(self, *given: Any, **named: Any) -> None:
+        constructor: Any = with_constructor(type(self))
+        constructor.__init__(self, *given, **named)
+
+    def __init_subclass__(cls, compiled: bool = False) -> None:
         for name, value in list(vars(cls).items()):
             if isinstance(value, Option):
                 setattr(cls, name, make_field(**value.of_field, metadata={"option": value}))
-        dataclass(kw_only=True, repr=False, eq=False)(cls)
+        dataclass(kw_only=True, init=compiled, repr=False, eq=False)(cls)
+        if not compiled:
+            type.__setattr__(cls, "__init__", Options.__init__)  # else it may have that of the class above it
+
+
+def with_constructor(kind: Callable[..., _Kind]) -> type[_Kind]:
+    """The dataclass, with its constructor compiled: its first object needs it, and `inspect.signature`."""
+    made = cast("type[_Kind]", kind)
+    if vars(made)["__init__"] is Options.__init__:
+        heir: Any = type(made.__name__, (made,), {"__doc__": made.__doc__}, compiled=True)
+        type.__setattr__(made, "__init__", heir.__init__)
+    return made
 
 
 class Declared(NamedTuple):

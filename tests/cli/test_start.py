@@ -21,6 +21,7 @@ HEAVY = frozenset(
         "http.client",
         "logging",
         "multiprocessing",
+        "orjson",
         "pyarrow",
         "rich",
         "selectolax",
@@ -31,6 +32,7 @@ HEAVY = frozenset(
         "tempfile",
         "traceback",
         "urllib3",
+        "uuid",
         "zstandard",
     ]
 )
@@ -47,6 +49,14 @@ WATCHED = {
     "zstandard",
 }
 """`count` parses pages, in a process that is watched."""
+WRITERS = {
+    "cdxmill.cluster.overlays",
+    "cdxmill.inputs.cdx_files",
+    "cdxmill.stages.lines.merge_lines",
+    "cdxmill.stages.lines.sort_lines",
+    "cdxmill.stages.zipnum.write_shard",
+}
+"""What sorts index lines, and writes clusters or changes them."""
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +73,8 @@ def place(tmp_path_factory: pytest.TempPathFactory, pywb_warcs: Path) -> Path:
     ("command", "needed"),
     [
         ("lookup C http://example.com/?example=1", set()),
-        ("get C http://example.com/?example=1 --archives old", set()),
+        ("get C http://example.com/?example=1 --archives old", {"orjson", "uuid"}),
+        ("report -q -p 1 --json report.json C", {"orjson", "uuid"}),
         ("scan -q -p 1 -o found --where url:nowhere old", set()),
         ("index -q -p 1 -o cdx old", set()),
         ("count tags -q -p 1 -o tags.tsv old", WATCHED),
@@ -72,8 +83,26 @@ def place(tmp_path_factory: pytest.TempPathFactory, pywb_warcs: Path) -> Path:
     ],
 )
 def test_a_run_on_plain_files_imports_what_it_needs(command: str, needed: set[str], place: Path) -> None:
-    call = [sys.executable, "-X", "importtime", "-m", "cdxmill", *command.split()]
-    done = subprocess.run(call, cwd=place, capture_output=True, text=True, check=True)
-    found = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    found = imported_by(command, place)
     assert "click" in found
     assert found & HEAVY <= needed
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "lookup C http://example.com/",
+        "report -q -p 1 --replace --json report.json C",
+        "scan -q -p 1 --replace -o found old",
+    ],
+)
+def test_a_command_that_reads_imports_nothing_that_writes_clusters(command: str, place: Path) -> None:
+    found = imported_by(command, place)
+    assert "cdxmill.errors" in found
+    assert found & WRITERS == set()
+
+
+def imported_by(command: str, place: Path) -> set[str]:
+    call = [sys.executable, "-X", "importtime", "-m", "cdxmill", *command.split()]
+    done = subprocess.run(call, cwd=place, capture_output=True, text=True, check=True)
+    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}

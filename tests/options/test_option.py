@@ -157,3 +157,23 @@ def test_type_checkers_see_the_parameters() -> None:
         cdxmill.copy("C", "u")  # type: ignore[call-arg]
     with pytest.raises(TypeError):
         cdxmill.sample(["a"], shards="3", output=Path("x"))  # type: ignore[arg-type]
+
+
+def test_each_dataclass_has_its_own_constructor() -> None:
+    class Plain(Options):
+        """The one above."""
+
+        minutes: int = option("--minutes", "How long.", default=5)
+
+    class Salted(Plain):
+        """The one below."""
+
+        salt: int = option("--salt", "How much.")
+
+    assert (Plain().minutes, Salted(salt=1).minutes, Plain(minutes=7).minutes) == (5, 5, 7)
+    with pytest.raises(TypeError, match=r"Plain.__init__\(\) got an unexpected keyword argument 'salt'"):
+        Plain(salt=1)  # type: ignore[call-arg]
+    with pytest.raises(
+        TypeError, match=r"Salted.__init__\(\) missing 1 required keyword-only argument: 'salt'"
+    ):
+        Salted()  # type: ignore[call-arg]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.cluster.change import Change
-from cdxmill.cluster.overlays import BLOCK_LINES
 from cdxmill.commands.collections.change_shards import (
     ChangeWanted,
     Done,
@@ -18,7 +17,7 @@ from cdxmill.commands.collections.change_shards import (
     overlay_compressor,
     write_filter,
 )
-from cdxmill.formats.clusters.zipnum import BEYOND, key_of, overlay_name, part_of
+from cdxmill.formats.clusters.zipnum import BEYOND, OVERLAY_LINES, key_of, overlay_name, part_of
 from cdxmill.options.collections import OVERLAY, Adding
 from cdxmill.running.processes import RunTasks
 from cdxmill.search.lookup import open_searched
@@ -129,7 +128,7 @@ def _write_overlay(change: Change, lists: Iterable[list[bytes]]) -> Done:
         (change.place / name).write_atomic() as shard,
         (change.place / part_of(name)).write_atomic() as part,
     ):
-        entry = write_shard(cut_blocks(lists, BLOCK_LINES), name, shard, part, overlay_compressor(change))
+        entry = write_shard(cut_blocks(lists, OVERLAY_LINES), name, shard, part, overlay_compressor(change))
     write_filter(change.place, entry)
     return Done([*change.manifest.files, entry], Changes(added=entry.lines, written=entry.blocks), [])
 

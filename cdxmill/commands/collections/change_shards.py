@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.cluster.change import Change, is_changeable
-from cdxmill.cluster.overlays import BLOCK_LINES, filter_content
+from cdxmill.cluster.overlays import filter_content
 from cdxmill.cluster.own_run import remove_runs, start_run
 from cdxmill.cluster.reader import damage_as_input_error
 from cdxmill.cluster.write import check_installed
@@ -23,6 +23,7 @@ from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import (
     OVERLAY,
+    OVERLAY_LINES,
     BlockRef,
     files_of_shard,
     filter_of,
@@ -262,7 +263,7 @@ def _overlay_tasks(change: Change, wanted: ChangeWanted, maker: _TaskMaker) -> I
         found = OVERLAY.fullmatch(entry.name)
         name = overlay_name(int(found[1]) if found else 0, change.number)
         task = maker.task(number, entry, name, overlay_compressor(change))
-        yield task._replace(rule=ChangeRule(BLOCK_LINES), removal=removal)
+        yield task._replace(rule=ChangeRule(OVERLAY_LINES), removal=removal)
 
 
 def overlay_compressor(change: Change) -> Compressor:

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from cdxmill.checks.shards import ShardFiles, block_ranges
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.public_suffixes import PublicSuffixes
-from cdxmill.inputs.cdx_files import read_pieces
 from cdxmill.running.failures import Failure
 from cdxmill.running.processes import counted
 from cdxmill.stages.report.capture_sums import CaptureSums, Large, PackedSamples, Totals, new_sums, take_text
@@ -114,6 +113,8 @@ class _Reader:
         return None
 
     def read_file(self) -> None:
+        from cdxmill.inputs.cdx_files import read_pieces  # most reports are about clusters
+
         for text in _whole_lines(read_pieces(self._part.path)):
             self._take(text, None)
 

@@ -17,7 +17,6 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.manifest import Manifest
 from cdxmill.formats.clusters.zipnum import INDEX
 from cdxmill.formats.own_records import FAILURES, parse_row
-from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.options.option import AnyPath, required_paths
 from cdxmill.options.reports import Reporting
 from cdxmill.outputs.names import check_inputs_stay, output_file, writing
@@ -106,6 +105,8 @@ def find_inputs(named: Sequence[str], failures: Failures) -> Inputs:
         if name in clusters:
             _add_cluster(inputs, clusters[name], failures, with_urls)
     if others := [name for name in named if name not in clusters]:
+        from cdxmill.inputs.cdx_files import find_cdx_files  # most reports are about clusters
+
         for path in find_cdx_files(others, failures):
             inputs.parts.append(ReportPart(path, None, with_urls))
             inputs.places.append(locate(path))

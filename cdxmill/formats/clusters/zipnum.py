@@ -17,6 +17,8 @@ from cdxmill.regex import regex
 
 BLOCK_LINES = 3000
 """Lines of a full block, in the clusters of all tools."""
+OVERLAY_LINES = 300
+"""The same in an overlay: pywb and OpenWayback read a whole block of each overlay for a question."""
 BEYOND = b"\xff" * 8
 """Greater than all keys, which are UTF-8."""
 MAX_BLOCK = 1 << 30

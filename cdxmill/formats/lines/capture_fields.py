@@ -18,8 +18,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, cast
 from urllib.parse import quote
 
-import orjson
-
 from cdxmill.regex import regex
 
 Fields = dict[str, Any]
@@ -145,6 +143,8 @@ def parse_object(data: bytes) -> Fields:
     >>> parse_object(b'{"status": "200", "length": 18446744073709551616}')
     {'status': '200', 'length': 18446744073709551616}
     """
+    import orjson  # slow to import, and most lookups parse no line
+
     try:
         found = orjson.loads(data)
         if _EXACT.issuperset(map(type, found.values())):

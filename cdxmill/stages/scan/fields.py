@@ -8,8 +8,6 @@ from enum import IntEnum
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from orjson import OPT_NON_STR_KEYS, JSONEncodeError, dumps
-
 from cdxmill.formats.archives.warc_header import Head
 from cdxmill.formats.lines.surt import surt
 from cdxmill.regex import regex
@@ -319,9 +317,11 @@ def _columns(
 
 def json_line(row: Row) -> bytes:
     """A row as a line of JSON. Raises CallError if it cannot be one."""
+    import orjson  # slow to import, and most scans of a small archive write no rows
+
     try:
-        return dumps(row, option=OPT_NON_STR_KEYS) + b"\n"
-    except JSONEncodeError as error:
+        return orjson.dumps(row, option=orjson.OPT_NON_STR_KEYS) + b"\n"
+    except orjson.JSONEncodeError as error:
         raise CallError(f"the row cannot be written as JSON ({error})") from None
 
 
