@@ -1,4 +1,7 @@
-"""A Hadoop of the tests' own by bin/hadoop-dev, with S3; all tests here run in one process, so there is one cluster."""
+"""A Hadoop of the tests' own by bin/hadoop-dev, with S3. All tests here run in one process, so there is one cluster.
+
+Those of Kerberos have a cluster of their own, and may run in another process.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,8 @@ HADOOP_DEV = DIRECTORY.parents[1] / "bin/hadoop-dev"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(DIRECTORY):
-            item.add_marker(pytest.mark.xdist_group("hadoop"))
+            has_own = item.path.name == "test_kerberos.py"
+            item.add_marker(pytest.mark.xdist_group("kerberos" if has_own else "hadoop"))
 
 
 class Hadoop:
@@ -106,9 +110,14 @@ def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
 
 
 @pytest.fixture(scope="session")
-def jobs(hadoop: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Jobs:
-    """Starts jobs; what travels with them is fetched first, for the cluster's network is closed."""
+def fetched(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What travels with jobs is fetched first, for the network of a cluster is closed."""
     pack_archive(tmp_path_factory.mktemp("archive"), [ZLIB_NG, DEFLATE, URLLIB3])
+
+
+@pytest.fixture(scope="session")
+def jobs(hadoop: Hadoop, fetched: None) -> Jobs:
+    """Starts jobs."""
     return Jobs(hadoop)
 
 

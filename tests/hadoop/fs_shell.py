@@ -8,7 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 SHELL = Path(__file__).with_name("Shell.java")
-_START = 'exec "$JAVA_HOME/bin/java" -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$(hadoop classpath)" "$0"'
+_START = """
+. "$HADOOP_HOME/etc/hadoop/classes.sh"
+options="-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:SharedArchiveFile=$archive -Xlog:disable"
+exec "$JAVA_HOME/bin/java" $options -cp "$(hadoop classpath)" "$0"
+"""
 
 
 class FsShell:

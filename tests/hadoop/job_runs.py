@@ -34,6 +34,13 @@ import sys, urllib.request
 url = f"http://127.0.0.1:19888/ws/v1/history/mapreduce/jobs/{sys.argv[1]}/conf"
 print(urllib.request.urlopen(url).read().decode())
 """
+_STATUS = """
+import json, sys, time, urllib.request
+url = f"http://127.0.0.1:8088/ws/v1/cluster/apps/{sys.argv[1]}"
+while (app := json.load(urllib.request.urlopen(url))["app"])["state"] not in ("FINISHED", "FAILED", "KILLED"):
+    time.sleep(0.1)
+print(app["finalStatus"])
+"""
 _WAIT = """
 import sys, time
 from cdxmill.storage.location import locate
@@ -115,6 +122,11 @@ class Jobs:
         """Puts files to the S3 bucket BUCKET, which is made, under the keys given."""
         pairs = [str(word) for key, path in files.items() for word in (path, key)]
         self._hadoop.run(sys.executable, "-c", _BOTO, BUCKET, *pairs)
+
+    def final_status(self, application: str) -> str:
+        """How an application of YARN ended. It is waited for."""
+        done = self._hadoop.run("timeout", "120", sys.executable, "-c", _STATUS, application)
+        return done.stdout.decode().strip()
 
     def wait_for_files(self, url: str, names: Iterable[str]) -> None:
         """Returns when all of these are in a folder."""

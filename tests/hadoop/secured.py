@@ -109,7 +109,8 @@ def start_kdc(starting: hadoop_dev.Start, kdc: Path, jars: str) -> None:
     (kdc / "kdc.conf").write_text("".join(f"{name}={value}\n" for name, value in values.items()))
     java, main = hadoop_dev.JAVA_HOME.read_text() + "/bin/java", "org.apache.hadoop.minikdc.MiniKdc"
     files = [str(kdc), str(kdc / "kdc.conf"), str(kdc / "keytab")]
-    starting.daemon("kdc", java, "-cp", f"{jars}/*", main, *files, SERVICE, WEB, USER)
+    options = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*")
+    starting.daemon("kdc", java, *options, main, *files, SERVICE, WEB, USER)
     log = hadoop_dev.LOGS / "kdc.log"
     starting.wait(lambda: "Standalone MiniKdc Running" in log.read_text())
 

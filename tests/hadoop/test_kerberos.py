@@ -25,7 +25,7 @@ HOME = f"hdfs:///user/{USER}"
 
 
 @pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
+def secured(fetched: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
     with ended_with_the_tests(Hadoop(tmp_path_factory.mktemp("secured"))) as cluster:
         env = {**os.environ, "CDXMILL_HADOOP_DEV": str(cluster.directory), "PYTHONPATH": str(ROOT / "bin")}
         script = ROOT / "tests/hadoop/secured.py"

@@ -18,16 +18,6 @@ from .job_runs import HDFS, JOBS, Ended, Jobs, bare_python, ended
 
 USER = "alice"
 POINTS = b"com,example)/2 2020\n"
-_STATE = """
-import json, sys, time, urllib.request
-for _ in range(100):
-    with urllib.request.urlopen(f"http://127.0.0.1:8088/ws/v1/cluster/apps/{sys.argv[1]}") as answer:
-        state = json.load(answer)["app"]["finalStatus"]
-    if state != "UNDEFINED":
-        break
-    time.sleep(0.2)
-print(state)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -88,11 +78,10 @@ def children(pid: int) -> list[int]:
     return [pid, *(found for child in listed for found in children(int(child)))]
 
 
-def test_a_signal_to_the_launcher_ends_the_application(interrupted: Interrupted, hadoop: Hadoop) -> None:
+def test_a_signal_to_the_launcher_ends_the_application(interrupted: Interrupted, jobs: Jobs) -> None:
     assert interrupted.job.status == 128 + signal.SIGTERM, interrupted.job.stderr
     assert f"ending {interrupted.application}\n" in interrupted.job.stderr
-    state = hadoop.run(sys.executable, "-c", _STATE, interrupted.application).stdout
-    assert state == b"KILLED\n"
+    assert jobs.final_status(interrupted.application) == "KILLED"
 
 
 def test_what_it_leaves_does_not_look_finished(interrupted: Interrupted, jobs: Jobs) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cdxmill.spark.java import QUICK
+
 from .conftest import Hadoop
 
 ROOT = Path(__file__).parents[2]
@@ -16,8 +18,7 @@ SETTINGS = {
     "spark.executor.memory": "512m",
     "spark.executor.cores": "2",
     "spark.executor.instances": "1",
-    "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    **{f"spark.{name}.extraJavaOptions": QUICK for name in ("executor", "driver", "yarn.am")},
     "spark.ui.enabled": "false",
     "spark.log.level": "ERROR",
 }
@@ -41,6 +42,7 @@ def test_a_build_on_yarn_equals_the_local_one(hadoop: Hadoop, pywb_warcs: Path, 
     assert spec.submodule_search_locations is not None
     home = spec.submodule_search_locations[0]
     env = {"PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": sys.executable}
+    quick = dict.fromkeys(("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"), QUICK)
     hadoop.fs("-mkdir", "-p", "/spark-warcs")
     archives = [pywb_warcs / name for name in ("iana.warc.gz", "dupes.warc.gz", "example.arc.gz")]
     hadoop.fs("-put", "-f", *archives, "/spark-warcs/")
@@ -51,7 +53,7 @@ def test_a_build_on_yarn_equals_the_local_one(hadoop: Hadoop, pywb_warcs: Path, 
     script = str(ROOT / "jobs/build_on_spark.py")
     environ = [f"spark.yarn.appMasterEnv.{name}={value}" for name, value in env.items()]
     there = ["--deploy-mode", "cluster", *(word for value in environ for word in ("--conf", value))]
-    done = hadoop.run(*submit, *there, script, "-o", "hdfs:///spark-cluster", *build, check=False)
+    done = hadoop.run(*submit, *there, script, "-o", "hdfs:///spark-cluster", *build, env=quick, check=False)
     assert done.returncode == 0, (done.stdout + done.stderr).decode()
     cdxmill = [sys.executable, "-m", "cdxmill", "build"]
     hadoop.run(*cdxmill, "-o", tmp_path / "local", *build)
@@ -59,7 +61,7 @@ def test_a_build_on_yarn_equals_the_local_one(hadoop: Hadoop, pywb_warcs: Path, 
     assert own_files(tmp_path / "spark") == own_files(tmp_path / "local")
     again = hadoop.run(*cdxmill, "--engine", "spark", "-o", "hdfs:///spark-cluster", *build[1:])
     assert b"unchanged, because it has these inputs already" in again.stdout + again.stderr
-    check_added(hadoop, [*submit, str(ROOT / "jobs/add_on_spark.py")], env, pywb_warcs, tmp_path)
+    check_added(hadoop, [*submit, str(ROOT / "jobs/add_on_spark.py")], {**env, **quick}, pywb_warcs, tmp_path)
 
 
 def check_added(

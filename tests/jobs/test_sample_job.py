@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.errors import UsageError
-from cdxmill.jobs.nodes.sample import parse_points, share_of_sample
+from cdxmill.jobs.nodes.files import read_inputs
+from cdxmill.jobs.nodes.sample import parse_points, pick_points, sample_files, share_of_sample
+from cdxmill.jobs.nodes.task_context import TaskRun
 from tests.conftest import RunCdxmill
 from tests.jobs.conftest import RunJob, page_line, run_task, work_list
 
@@ -68,14 +71,23 @@ def test_the_job_gives_each_line_the_same_chance_for_files_of_any_size(two_files
 
 
 def sampled(work: Path | bytes, directory: Path, size: int, seed: str = "0:0", mappers: int = 1) -> bytes:
-    """What a mapper of this file, or of this text, sends."""
+    """What a mapper of this file, or of this text, sends. It runs in this process, for there are many of them."""
     task = {"seed": seed, "size": share_of_sample(size, mappers)}
     data = (
         work_list(directory, work, **task)
         if isinstance(work, bytes)
         else json.dumps({"paths": [work.as_uri()], **task}).encode()
     )
-    return run_task("sample", "--size", str(size), data=data)
+    sent = BytesIO()
+    sample_files(size, read_inputs, TaskRun(BytesIO(data), sent, BytesIO(), directory))
+    return sent.getvalue()
+
+
+def picked(sent: list[bytes], directory: Path, size: int) -> list[bytes]:
+    """The split points of the reducer, in this process: one sample a shard."""
+    points = BytesIO()
+    pick_points(size, size, TaskRun(BytesIO(b"".join(sent)), points, BytesIO(), directory))
+    return parse_points(points.getvalue())
 
 
 def test_tasks_on_nodes_are_as_fair(two_files: list[Path], tmp_path: Path) -> None:
@@ -84,8 +96,7 @@ def test_tasks_on_nodes_are_as_fair(two_files: list[Path], tmp_path: Path) -> No
         mappers = [
             sampled(path, tmp_path, SAMPLED, f"{seed}:{number}") for number, path in enumerate(two_files)
         ]
-        output = run_task("points", "--size", str(SAMPLED), "--shards", str(SAMPLED), data=b"".join(mappers))
-        counts.append(sum(b"small" in point for point in parse_points(output)))
+        counts.append(sum(b"small" in point for point in picked(mappers, tmp_path, SAMPLED)))
     small_share_holds(counts)
 
 
@@ -118,8 +129,7 @@ def test_many_mappers_send_their_share_and_are_as_fair(two_files: list[Path], tm
         sampled(b"".join(piece), tmp_path, 5000, f"0:{number}", 21) for number, piece in enumerate(pieces)
     ]
     assert max(output.count(b"\n") for output in sent) <= 1001
-    shard_options = ["--size", "5000", "--shards", "5000"]
-    points = parse_points(run_task("points", *shard_options, data=b"".join(sent)))
+    points = picked(sent, tmp_path, 5000)
     expected = len(points) * SMALL / (LARGE + SMALL)
     assert 4000 < len(points) < 5000
     assert abs(sum(b"small" in point for point in points) - expected) < 5 * expected**0.5
@@ -133,7 +143,7 @@ def test_a_mapper_that_sent_too_few_bounds_the_sample_but_biases_nothing(tmp_pat
     sent = [
         sampled(b"".join(piece), tmp_path, 20_000, f"0:{number}", 41) for number, piece in enumerate(pieces)
     ]
-    points = parse_points(run_task("points", "--size", "20000", "--shards", "20000", data=b"".join(sent)))
+    points = picked(sent, tmp_path, 20_000)
     share = sum(point.startswith(b"b") for point in points) / len(points)
     assert 1500 < len(points) < 3000
     assert abs(share - 0.1) < 5 * (0.1 * 0.9 / len(points)) ** 0.5
@@ -148,7 +158,7 @@ def test_keys_with_any_bytes_pass_the_shuffle(tmp_path: Path) -> None:
         "9",
         "--shards",
         "4",
-        data=sampled(data, tmp_path, 9),
+        data=run_task("sample", "--size", "9", data=work_list(tmp_path, data, seed="0:0", size=9)),
     )
     assert parse_points(output) == sorted(keys)[1:]
 

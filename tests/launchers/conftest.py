@@ -40,13 +40,18 @@ def clean_environment() -> dict[str, str]:
 @pytest.fixture
 def launch(tmp_path: Path) -> Launch:
     """Runs a launcher in an empty folder; keywords but `cwd` and `env` are the lines of its index_env.sh."""
-    place = tmp_path / "called from"
+    return launch_in(tmp_path)
+
+
+def launch_in(directory: Path) -> Launch:
+    """`launch`, with its files in a directory."""
+    place = directory / "called from"
     place.mkdir()
 
     def run(
         name: str, *args: str | Path, cwd: Path = place, env: dict[str, str] | None = None, **settings: object
     ) -> Finished:
-        own = write_settings(tmp_path / "index_env.sh", settings) if settings else tmp_path / "absent.sh"
+        own = write_settings(directory / "index_env.sh", settings) if settings else directory / "absent.sh"
         return subprocess.run(
             [ROOT / "bin" / name, *map(str, args)],
             cwd=cwd,
@@ -67,17 +72,18 @@ def write_settings(path: Path, settings: dict[str, object]) -> Path:
 
 
 class RunPaths(NamedTuple):
-    """The paths that a whole run reads and writes."""
+    """The directory that a whole run writes to, and that of its archives."""
 
     directory: Path
+    archives: Path
 
     @property
     def settings(self) -> dict[str, object]:
         """The variables of index_env.sh for the engine on this machine."""
         return {
             "RUNNER": "local",
-            "WARC_MANIFEST": self.directory / "warcs.txt",
-            "WARC_BUCKET": self.directory / "warcs",
+            "WARC_MANIFEST": self.archives / "warcs.txt",
+            "WARC_BUCKET": self.archives / "warcs",
             "WARC_CDX_BUCKET": self.directory / "cdx",
             "WARC_CDX": self.directory / "cdx",
             "SPLIT_FILE": self.directory / "splits.seq",
@@ -89,12 +95,17 @@ class RunPaths(NamedTuple):
 @pytest.fixture
 def places(tmp_path: Path, pywb_warcs: Path) -> RunPaths:
     """A manifest of two small archives that are whole."""
+    return lay_out(tmp_path, pywb_warcs)
+
+
+def lay_out(directory: Path, pywb_warcs: Path) -> RunPaths:
+    """`places` in a directory."""
     names = ("iana.warc.gz", "dupes.warc.gz")
-    (tmp_path / "warcs").mkdir()
+    (directory / "warcs").mkdir()
     for name in names:
-        shutil.copy(pywb_warcs / name, tmp_path / "warcs")
-    (tmp_path / "warcs.txt").write_text("".join(f"{name}\n" for name in names))
-    return RunPaths(tmp_path)
+        shutil.copy(pywb_warcs / name, directory / "warcs")
+    (directory / "warcs.txt").write_text("".join(f"{name}\n" for name in names))
+    return RunPaths(directory, directory)
 
 
 def commands(done: Finished) -> list[list[str]]:

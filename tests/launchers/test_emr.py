@@ -8,19 +8,20 @@ import json
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
 
 from ..conftest import RunCdxmill
-from .conftest import ROOT, Finished, Launch
+from .conftest import ROOT, Finished, Launch, launch_in
 from .emr_nodes import Nodes
 from .emr_server import BUCKET, KEYS, Emr, Submitted, emr_server
 
 SAMPLE = ROOT / "conf/mrjob-emr.conf"
 PYTHON = "/opt/cdxmill/bin/python"
 
+pytestmark = pytest.mark.xdist_group("emr")  # a job is run once for several tests
 RunStep = Callable[..., Finished]
 
 
@@ -34,14 +35,19 @@ def emr(tmp_path: Path) -> Iterator[Emr]:
 @pytest.fixture
 def run_step(emr: Emr, launch: Launch, tmp_path: Path) -> RunStep:
     """Runs a launcher with the settings that come with cdxmill, this server's addresses, and a bucket's name."""
+    return run_with(emr, launch, tmp_path)
+
+
+def run_with(emr: Emr, launch: Launch, directory: Path) -> RunStep:
+    """`run_step`, with the settings in a directory."""
     addresses = {f"{service}_endpoint": emr.url for service in ("emr", "s3", "iam", "ec2")}
     waits = {"check_cluster_every": 0.1, "cloud_fs_sync_secs": 0}
     places = {"cloud_tmp_dir": f"s3://{BUCKET}/tmp/", "cloud_log_dir": f"s3://{BUCKET}/logs/"}
     own = {"include": str(SAMPLE), "runners": {"emr": {**addresses, **waits, **places}}}
-    (tmp_path / "mrjob.conf").write_text(yaml.safe_dump(own))
+    (directory / "mrjob.conf").write_text(yaml.safe_dump(own))
     settings = {
         "RUNNER": "emr",
-        "MRJOB_CONF": tmp_path / "mrjob.conf",
+        "MRJOB_CONF": directory / "mrjob.conf",
         "WARC_MANIFEST": f"s3://{BUCKET}/warc.paths",
         "WARC_BUCKET": BUCKET,
         "WARC_CDX_BUCKET": f"s3://{BUCKET}/cdx",
@@ -72,24 +78,44 @@ def command(words: str) -> list[str]:
 
 
 @pytest.fixture
-def cdx(emr: Emr) -> dict[str, list[bytes]]:
-    """CDX files in S3, by name."""
-    files = {
-        f"{host}.cdx.gz": [
-            b'com,%b)/%d 2020010100000%d {"url": "u"}' % (host.encode(), n, n) for n in range(9)
-        ]
-        for host in "abcd"
-    }
-    for name, lines in files.items():
-        emr.put(f"cdx/{name}", gzip.compress(b"".join(line + b"\n" for line in lines)))
-    return files
+def cdx(emr: Emr) -> None:
+    put_cdx(emr)
 
 
-def test_the_cluster_that_is_asked_for(emr: Emr, run_step: RunStep, cdx: dict[str, list[bytes]]) -> None:
-    done = run_step("runsample.sh")
-    assert done.returncode == 0, done.stderr
-    (cluster,) = emr.clusters()
-    wanted = given()
+def put_cdx(emr: Emr) -> list[str]:
+    """Put CDX files into S3. Returns their URLs."""
+    urls = []
+    for host in "abcd":
+        lines = (b'com,%b)/%d 2020010100000%d {"url": "u"}\n' % (host.encode(), n, n) for n in range(9))
+        urls.append(emr.put(f"cdx/{host}.cdx.gz", gzip.compress(b"".join(lines))))
+    return urls
+
+
+class Sampled(NamedTuple):
+    """A job that has sampled CDX files: the only cluster, what Amazon was asked for, its only step, and what is in S3 now."""
+
+    cdx: list[str]
+    cluster: dict[str, Any]
+    asked: dict[str, Any]
+    step: Submitted
+    objects: set[str]
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory: pytest.TempPathFactory) -> Sampled:
+    directory = tmp_path_factory.mktemp("sampled")
+    with emr_server() as emr:
+        emr.nodes = Nodes(emr, directory / "nodes")
+        cdx = put_cdx(emr)
+        run = run_with(emr, launch_in(directory), directory)
+        done = run("runsample.sh", "--jobconf", "a.b=c")
+        assert done.returncode == 0, done.stderr
+        (cluster,), (asked,), (step,) = emr.clusters(), emr.asked, emr.steps
+        return Sampled(cdx, cluster, asked, step, set(emr.objects()))
+
+
+def test_the_cluster_that_is_asked_for(sampled: Sampled) -> None:
+    cluster, wanted = sampled.cluster, given()
     assert cluster["ReleaseLabel"] == wanted["release_label"]
     assert [each["Name"] for each in cluster["Applications"]] == ["Hadoop"]
     assert cluster["ServiceRole"] == "EMR_DefaultRole"
@@ -106,17 +132,15 @@ def test_the_cluster_that_is_asked_for(emr: Emr, run_step: RunStep, cdx: dict[st
         "TASK": (wanted["task_instance_type"], wanted["num_task_instances"], "SPOT"),
     }
     ours, idle = cluster["BootstrapActions"]
-    assert emr.steps[0].files[ours["ScriptPath"]] == (ROOT / "bootstrap.sh").read_bytes()
+    assert sampled.step.files[ours["ScriptPath"]] == (ROOT / "bootstrap.sh").read_bytes()
     assert idle["ScriptPath"].endswith("/terminate_idle_cluster_emr.sh")
     assert idle["Args"] == ["900"]
-    (asked,) = emr.asked
-    assert asked["AutoTerminationPolicy"] == {"IdleTimeout": 900}
-    assert asked["Instances"]["KeepJobFlowAliveWhenNoSteps"] is True
+    assert sampled.asked["AutoTerminationPolicy"] == {"IdleTimeout": 900}
+    assert sampled.asked["Instances"]["KeepJobFlowAliveWhenNoSteps"] is True
 
 
-def test_the_step_that_is_submitted(emr: Emr, run_step: RunStep, cdx: dict[str, list[bytes]]) -> None:
-    assert run_step("runsample.sh", "--jobconf", "a.b=c").returncode == 0
-    (step,) = emr.steps
+def test_the_step_that_is_submitted(sampled: Sampled) -> None:
+    step = sampled.step
     assert step.args[0] == "hadoop-streaming"
     settings = step.options("-D")
     assert settings.items() >= {name: str(value) for name, value in given()["jobconf"].items()}.items()
@@ -124,9 +148,7 @@ def test_the_step_that_is_submitted(emr: Emr, run_step: RunStep, cdx: dict[str, 
     assert settings["mapreduce.job.reduces"] == "1"
     assert [command(step.option(kind))[0] for kind in ("-mapper", "-reducer")] == ["sample", "points"]
     items = [json.loads(line) for line in step.files[step.option("-input")].splitlines()]
-    assert sorted(url for item in items for url in item["paths"]) == sorted(
-        f"s3://{BUCKET}/cdx/{name}" for name in cdx
-    )
+    assert sorted(url for item in items for url in item["paths"]) == sampled.cdx
     assert "-cmdenv" not in step.args  # the nodes have a role
     uploaded, _, name = step.option("-archives").partition("#")
     assert name == "cdxmill_nodes"
@@ -134,12 +156,8 @@ def test_the_step_that_is_submitted(emr: Emr, run_step: RunStep, cdx: dict[str, 
     assert {"hadoop_task.py", "cdxmill/__init__.py", "cdxmill/jobs/nodes/sample.py"} <= set(names)
 
 
-def test_nothing_is_left_in_s3_but_what_was_asked_for(
-    emr: Emr, run_step: RunStep, cdx: dict[str, list[bytes]]
-) -> None:
-    before = set(emr.objects())
-    assert run_step("runsample.sh").returncode == 0
-    assert set(emr.objects()) - before == {f"s3://{BUCKET}/splits.seq", f"s3://{BUCKET}/splits.txt"}
+def test_nothing_is_left_in_s3_but_what_was_asked_for(sampled: Sampled) -> None:
+    assert sampled.objects - set(sampled.cdx) == {f"s3://{BUCKET}/splits.seq", f"s3://{BUCKET}/splits.txt"}
 
 
 def test_all_steps_from_archives_in_s3(
@@ -193,7 +211,7 @@ def test_a_finished_cluster_is_told_of_before_the_first_step(emr: Emr, run_step:
     assert emr.clusters() == []
 
 
-def test_a_step_that_fails_is_told(emr: Emr, run_step: RunStep, cdx: dict[str, list[bytes]]) -> None:
+def test_a_step_that_fails_is_told(emr: Emr, run_step: RunStep, cdx: None) -> None:
     def fail(step: Submitted) -> None:
         raise RuntimeError
 

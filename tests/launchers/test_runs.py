@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import ROOT, Launch, RunPaths, clean_environment, write_settings
+from .conftest import ROOT, Launch, RunPaths, clean_environment, launch_in, lay_out, write_settings
 
+pytestmark = pytest.mark.xdist_group("runs")  # a whole run is made once for all tests here
 STEPS = ("runindexwarcs.sh", "runsample.sh", "runzipcluster.sh")
 
 
@@ -28,7 +30,30 @@ def last_line(stderr: str) -> str:
     return stderr.splitlines()[-1]
 
 
-def test_the_steps_one_by_one_and_all_at_once_make_the_same(launch: Launch, places: RunPaths) -> None:
+@pytest.fixture(scope="module")
+def finished_once(tmp_path_factory: pytest.TempPathFactory, pywb_warcs: Path) -> RunPaths:
+    """What a whole run has made. No test may change it."""
+    directory = tmp_path_factory.mktemp("finished")
+    made = lay_out(directory, pywb_warcs)
+    done = launch_in(directory)("run_index_hadoop.sh", **made.settings)
+    assert done.returncode == 0, done.stderr
+    assert last_line(done.stderr).startswith("run_index_hadoop.sh: done (exit status 0)")
+    return made
+
+
+@pytest.fixture
+def finished(finished_once: RunPaths, tmp_path: Path) -> RunPaths:
+    """A copy of it, with the time of each file. Its archives are where they were: an index knows its archive."""
+    for name in ("cdx", "cluster"):
+        shutil.copytree(finished_once.directory / name, tmp_path / name)
+    for name in ("splits.seq", "splits.txt"):
+        shutil.copy2(finished_once.directory / name, tmp_path)
+    return RunPaths(tmp_path, finished_once.archives)
+
+
+def test_the_steps_one_by_one_and_all_at_once_make_the_same(
+    launch: Launch, places: RunPaths, finished_once: RunPaths
+) -> None:
     by_steps = [launch(name, **places.settings) for name in STEPS]
     assert [last_line(done.stderr) for done in by_steps] == [
         "runindexwarcs.sh: done (exit status 0); next: bin/runsample.sh",
@@ -38,11 +63,7 @@ def test_the_steps_one_by_one_and_all_at_once_make_the_same(launch: Launch, plac
     assert [done.returncode for done in by_steps] == [0, 0, 0]
     cluster = shards(places.directory / "cluster")
     assert sorted(cluster) == ["cdx-00000.gz", "cdx-00001.gz"]
-    made = ("WARC_CDX_BUCKET", "WARC_CDX", "SPLIT_FILE", "ZIPNUM_CLUSTER_DIR")
-    anew = {name: f"{places.settings[name]}.2" for name in made}
-    at_once = launch("run_index_hadoop.sh", **{**places.settings, **anew})
-    assert at_once.returncode == 0, at_once.stderr
-    assert shards(places.directory / "cluster.2") == cluster
+    assert shards(finished_once.directory / "cluster") == cluster
 
 
 def test_what_is_done_is_left_as_it_is(launch: Launch, places: RunPaths) -> None:
@@ -57,26 +78,30 @@ def test_what_is_done_is_left_as_it_is(launch: Launch, places: RunPaths) -> None
     assert all(path.stat().st_mtime_ns > old for path, old in zip(made, before, strict=True))
 
 
-def test_a_split_file_of_another_crawl_is_reused(launch: Launch, places: RunPaths) -> None:
-    assert launch("run_index_hadoop.sh", **places.settings).returncode == 0
-    settings = {name: value for name, value in places.settings.items() if name != "SHARDS"}
-    settings["ZIPNUM_CLUSTER_DIR"] = places.directory / "2026-44"
-    (places.directory / "splits.seq").rename(places.directory / "old.seq")
-    done = launch("run_index_hadoop.sh", "2026-44", "", places.directory / "old.seq", **settings)
+def test_a_split_file_of_another_crawl_is_reused(launch: Launch, finished: RunPaths) -> None:
+    directory = finished.directory
+    settings = {name: value for name, value in finished.settings.items() if name != "SHARDS"}
+    settings["ZIPNUM_CLUSTER_DIR"] = directory / "2026-44"
+    (directory / "splits.seq").rename(directory / "old.seq")
+    done = launch("run_index_hadoop.sh", "2026-44", "", directory / "old.seq", **settings)
     assert done.returncode == 0, done.stderr
-    assert shards(places.directory / "2026-44") == shards(places.directory / "cluster")
+    assert len(shards(directory / "2026-44")) == 2
+    assert shards(directory / "2026-44") == shards(directory / "cluster")
 
 
 @pytest.mark.parametrize("positional", [False, True])
-def test_on_this_machine_no_split_file_is_needed(positional: bool, launch: Launch, places: RunPaths) -> None:
-    assert launch("run_index_hadoop.sh", **places.settings).returncode == 0
-    settings = {name: value for name, value in places.settings.items() if name != "SPLIT_FILE"}
-    settings["ZIPNUM_CLUSTER_DIR"] = places.directory / "2026-44"
-    words = ("2026-44", places.directory / "warcs.txt") if positional else ()
+def test_on_this_machine_no_split_file_is_needed(
+    positional: bool, launch: Launch, finished: RunPaths
+) -> None:
+    directory = finished.directory
+    settings = {name: value for name, value in finished.settings.items() if name != "SPLIT_FILE"}
+    settings["ZIPNUM_CLUSTER_DIR"] = directory / "2026-44"
+    words = ("2026-44", finished.settings["WARC_MANIFEST"]) if positional else ()
     done = launch("run_index_hadoop.sh", *words, **settings)
     assert done.returncode == 0, done.stderr
     assert "sample: skipped, because SPLIT_FILE is not set" in done.stderr
-    assert shards(places.directory / "2026-44") == shards(places.directory / "cluster")
+    assert len(shards(directory / "2026-44")) == 2
+    assert shards(directory / "2026-44") == shards(directory / "cluster")
 
 
 def test_inputs_that_failed_are_named_and_the_rest_is_done(launch: Launch, places: RunPaths) -> None:
@@ -93,23 +118,25 @@ def test_inputs_that_failed_are_named_and_the_rest_is_done(launch: Launch, place
     assert len(lines) > 10
 
 
-def test_a_split_file_that_does_not_fit_stops_before_the_job(launch: Launch, places: RunPaths) -> None:
-    assert launch("run_index_hadoop.sh", **places.settings).returncode == 0
-    done = launch("runzipcluster.sh", "--shards", "3", **places.settings)
+def test_a_split_file_that_does_not_fit_stops_before_the_job(launch: Launch, finished: RunPaths) -> None:
+    done = launch("runzipcluster.sh", "--shards", "3", **finished.settings)
     assert done.returncode == 2
     assert "--shards 3 does not match" in done.stderr
-    (places.directory / "splits.txt").write_text("b\na\n")
-    done = launch("runzipcluster.sh", **{**places.settings, "SPLIT_FILE": places.directory / "splits.txt"})
+    (finished.directory / "splits.txt").write_text("b\na\n")
+    settings = {**finished.settings, "SPLIT_FILE": finished.directory / "splits.txt"}
+    done = launch("runzipcluster.sh", **settings)
     assert done.returncode == 2
     assert "splits.txt" in done.stderr
 
 
-def test_a_cluster_is_published_where_it_is_and_elsewhere(launch: Launch, places: RunPaths) -> None:
+def test_a_cluster_is_published_where_it_is_and_elsewhere(
+    launch: Launch, places: RunPaths, finished_once: RunPaths
+) -> None:
     unfinished = launch("publish_index.sh", **places.settings)
     assert unfinished.returncode in (1, 2)
     assert f"{places.directory}/cluster" in unfinished.stderr
     settings = {**places.settings, "ZIPNUM_CLUSTER_DIR": places.directory / "2026-44/indexes"}
-    assert launch("run_index_hadoop.sh", **settings).returncode == 0
+    shutil.copytree(finished_once.directory / "cluster", places.directory / "2026-44/indexes")
     done = launch("publish_index.sh", "2026-44", "november", **settings)
     assert done.returncode == 0, done.stderr
     assert (places.directory / "2026-44/metadata.yaml").read_text() == 'title: "November 2026 Index"\n'

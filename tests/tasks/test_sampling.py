@@ -220,10 +220,11 @@ def skewed() -> list[bytes]:
     )
 
 
-@pytest.mark.parametrize(("shards", "seeds"), [(25, 20), (300, 5)])
+@pytest.mark.parametrize(("shards", "seeds"), [(25, 8), (300, 2)])
 def test_the_biggest_shard_has_at_most_a_quarter_more_lines_than_the_mean(
     skewed: list[bytes], shards: int, seeds: int
 ) -> None:
+    """A quarter is for any seed. Of a few, a fifth finds a sample that is half of what it should be, or a little more."""
     worst = 0.0
     for seed in range(seeds):
         reservoir = Reservoir(shards * SAMPLES_PER_SHARD, str(seed))
@@ -232,4 +233,4 @@ def test_the_biggest_shard_has_at_most_a_quarter_more_lines_than_the_mean(
         starts = [0, *(bisect_right(skewed, point) for point in points), len(skewed)]
         assert len(starts) == shards + 1
         worst = max(worst, *(high - low for low, high in pairwise(starts)))
-    assert worst / (len(skewed) / shards) <= 1.25
+    assert worst / (len(skewed) / shards) <= 1.2
