@@ -63,7 +63,7 @@ def _die_at(step: int, has_exchange: bool) -> None:
         setattr(os, name, dying(getattr(os, name)))
     exchange = dying(Location.exchange) if has_exchange else lambda one, other: False
     Location.exchange = exchange  # type: ignore[method-assign]
-    output.switch = switch_from_here
+    output.switch = switch_from_here  # type: ignore[attr-defined, assignment]
 
 
 def new_directory(directory: Path) -> Path:
