@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from functools import cache
 from itertools import chain
 
 from hypothesis import given
@@ -48,15 +47,11 @@ def test_a_revisit_is_the_original_of_none() -> None:
 def test_the_nearest_lines_are_the_first_of_all_in_order_and_ties_keep_theirs(
     times: list[str], limit: int
 ) -> None:
-    """Of more lines than are kept at a time."""
     lines = [b"com,a)/ %b %d" % (time.encode(), number) for number, time in enumerate(times * 500)]
 
-    @cache
-    def distance_of(time: str) -> float:
-        return math.inf if time == "-" else abs(seconds(time) - seconds("20200302"))
-
     def distance(line: bytes) -> float:
-        return distance_of(line.split(b" ")[1].decode())
+        time = line.split(b" ")[1].decode()
+        return math.inf if time == "-" else abs(seconds(time) - seconds("20200302"))
 
     lists = [lines[start : start + 700] for start in range(0, len(lines), 700)]
     wanted = sorted(lines, key=distance)
