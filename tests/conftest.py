@@ -14,7 +14,7 @@ from typing import NamedTuple
 import hypothesis
 import pytest
 
-from bench.command_server import CommandServer
+from bench.command_server import CommandServer, read_services_once
 
 from .material.advice import advice_checked
 
@@ -32,6 +32,7 @@ def pytest_configure() -> None:
         "gate", max_examples=30, deadline=None
     )  # a loaded machine is no failure
     hypothesis.settings.load_profile("gate")
+    read_services_once()
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

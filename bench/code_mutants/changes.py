@@ -63,6 +63,8 @@ def mutants_of(path: str, source: bytes) -> list[Mutant]:
 
     >>> [mutant.new for mutant in mutants_of("a.py", b"def f(a):\\n    if a < 3:\\n        raise ValueError\\n")]
     ['not (a < 3)', 'a <= 3', '4', 'pass']
+    >>> [mutant.new for mutant in mutants_of("a.py", b"async def f(a):\\n    return a + 1\\n")]
+    ['a - 1', '2']
     """
     found = _File(path, source)
     found.visit(ast.parse(source))
@@ -103,7 +105,7 @@ class _File(ast.NodeVisitor):
             self.visit(child)
         self._within.pop()
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         """Defaults and annotations are not changed; a docstring is no statement."""
         self._within.append(node.name)
         self._functions += 1
@@ -111,6 +113,9 @@ class _File(ast.NodeVisitor):
             self.visit(child)
         self._functions -= 1
         self._within.pop()
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self.visit_FunctionDef(node)
 
     def _negate(self, test: ast.expr) -> None:
         self._replace(test, f"not ({self._text(*self._place(test))})")

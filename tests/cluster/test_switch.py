@@ -4,61 +4,66 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cdxmill import lookup
-from cdxmill.cluster import switch
+from cdxmill.cluster import output, switch
 from cdxmill.cluster.output import mend
 from cdxmill.commands.clusters.zipnum import build_cluster
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.errors import InputError, UsageError
 from cdxmill.running.failures import Failures
-from cdxmill.storage.location import locate
+from cdxmill.storage.location import Location, locate
 
 from ..conftest import RunCdxmill
 from ..material.cdx_files import cdxj, sort_unique, write_plain
 from ..material.clusters import check_cluster
 
 KILLED = 77
-CHILD = """
-import ctypes, os, sys
-from pathlib import Path
-from cdxmill.cluster import switch
-from cdxmill.commands.clusters.zipnum import build_cluster
-from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
-from cdxmill.running.failures import Failures
-from cdxmill.storage.location import Location
+CHANGES = ("rename", "replace", "unlink", "rmdir", "open", "mkdir")
 
-step, has_exchange, folder, cdx, shards = sys.argv[1:]
-left = [int(step)]
 
-def dying(function):
-    def call(*args, **options):
-        if started and left[0] == 0:
-            os._exit(77)
-        left[0] -= started
-        return function(*args, **options)
-    return call
+def killed_at(step: int, has_exchange: bool, directory: Path, cdx: Path) -> int:
+    """The status of a process that replaces the cluster, and ends when the switch has changed `step` things."""
+    process = os.fork()
+    if not process:
+        try:
+            _die_at(step, has_exchange)
+            build(directory, cdx, 2, replace=True)
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
-started = False
-for name in ("rename", "replace", "unlink", "rmdir", "open", "mkdir"):
-    setattr(os, name, dying(getattr(os, name)))
-Location.exchange = dying(Location.exchange) if has_exchange == "1" else lambda one, other: False
-switching = switch.switch
 
-def switch_from_here(place, kept):
-    global started
-    started = True
-    return switching(place, kept)
+def _die_at(step: int, has_exchange: bool) -> None:
+    left, is_started, switching = step, False, switch.switch
 
-from cdxmill.cluster import output
-output.switch = switch_from_here
-build_cluster([cdx], Path(folder), ZipnumOptions(shards=int(shards), replace=True, quiet=True), Failures())
-"""
+    def dying(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            nonlocal left
+            if is_started and left == 0:
+                os._exit(KILLED)
+            left -= is_started
+            return function(*args, **options)
+
+        return call
+
+    def switch_from_here(place: Location, kept: Any = ()) -> Any:
+        nonlocal is_started
+        is_started = True
+        return switching(place, kept)
+
+    for name in CHANGES:
+        setattr(os, name, dying(getattr(os, name)))
+    exchange = dying(Location.exchange) if has_exchange else lambda one, other: False
+    Location.exchange = exchange  # type: ignore[method-assign]
+    output.switch = switch_from_here  # type: ignore[attr-defined, assignment]
 
 
 def new_directory(directory: Path) -> Path:
@@ -124,11 +129,8 @@ def test_a_kill_at_any_step_leaves_a_whole_cluster_and_the_next_run_tidies_up(
             ["rm", "-rf", directory, new_directory(directory), old_directory(directory)], check=True
         )
         make_old(directory, old_cdx)
-        arguments = [str(step), str(int(has_exchange)), str(directory), str(new_cdx), "2"]
-        done = subprocess.run(
-            [sys.executable, "-c", CHILD, *arguments], capture_output=True, check=False, text=True
-        )
-        assert done.returncode in (0, KILLED), done.stderr
+        status = killed_at(step, has_exchange, directory, new_cdx)
+        assert status in (0, KILLED)
         if not has_exchange and not directory.exists():
             assert is_whole_elsewhere(directory, old_cdx)
             seen.add("between")
@@ -142,7 +144,7 @@ def test_a_kill_at_any_step_leaves_a_whole_cluster_and_the_next_run_tidies_up(
         assert foreign_files(directory) == {"notes.txt", "cdx/deep/mine.txt"}
         assert sorted(path.name for path in tmp_path.iterdir() if path.name[0] == ".") == []
         assert not (directory / ".replaces").exists()
-        if done.returncode == 0:
+        if status == 0:
             break
         step += 1
     assert seen == {"old", "new"} | (set() if has_exchange else {"between"})

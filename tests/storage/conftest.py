@@ -11,7 +11,8 @@ from typing import Any
 
 import boto3  # type: ignore[import-untyped]
 import pytest
-from moto.server import ThreadedMotoServer
+from moto.moto_server.werkzeug_app import MotoRequestHandler, create_backend_app
+from werkzeug.serving import make_server
 
 from cdxmill.storage import hosts, patience, s3
 from cdxmill.storage.hadoop import hdfs
@@ -19,6 +20,7 @@ from cdxmill.storage.location import locate
 from cdxmill.storage.walk import files_below
 from cdxmill.storage.web import connections
 
+from ..material.background import in_background
 from .name_node import name_node
 from .range_server import RangeServer, Served, serving
 from .web_file import BODY, A
@@ -85,16 +87,24 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return seconds
 
 
+class QuickHandler(MotoRequestHandler):
+    """Keeps connections open and writes no log: a third of the time of a request."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Say nothing."""
+
+
 @pytest.fixture(scope="session")
 def moto_url() -> Iterator[str]:
-    """moto's S3 over HTTP."""
-    running = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    running.start()
-    try:
-        host, port = running.get_host_and_port()
-        yield f"http://{host}:{port}"
-    finally:
-        running.stop()
+    """moto's S3 over HTTP. It alone: for all services, each request would be searched for its own."""
+    app = create_backend_app("s3")
+    with in_background(
+        lambda: make_server("127.0.0.1", 0, app, threaded=True, request_handler=QuickHandler)
+    ) as running:
+        yield f"http://127.0.0.1:{running.port}"
 
 
 @pytest.fixture(params=["s3", "hdfs"])

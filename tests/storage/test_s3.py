@@ -129,6 +129,7 @@ class Outage:
         monkeypatch.setattr(
             patience, "time", SimpleNamespace(sleep=self._sleep, monotonic=lambda: self.passed)
         )
+        monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=self._sleep))
         monkeypatch.setattr("random.uniform", lambda low, high: high)
 
     def _sleep(self, wait: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import zlib
 
 import pytest
 
@@ -67,15 +68,19 @@ def digest_of(data: bytes) -> str:
     return base64.b32encode(hashlib.sha1(data).digest()).decode()
 
 
-@pytest.mark.parametrize("kept", [len(HEAD + SENT), len(SENT), 9])
-def test_a_payload_has_the_digest_of_each_of_its_forms_and_no_other(kept: int) -> None:
-    """As crawlers hash it: as sent, without chunks, decoded; and the whole block."""
-    block = HEAD + SENT
-    data = (
+def response_of(block: bytes) -> bytes:
+    return (
         b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.com/\r\nWARC-Date: 2024-01-01T00:00:00Z\r\n"
         b"WARC-Payload-Digest: sha1:%b\r\nContent-Type: application/http\r\nContent-Length: %d\r\n\r\n%b\r\n\r\n"
         % (b"A" * 32, len(block), block)
     )
+
+
+@pytest.mark.parametrize("kept", [len(HEAD + SENT), len(SENT), 9])
+def test_a_payload_has_the_digest_of_each_of_its_forms_and_no_other(kept: int) -> None:
+    """As crawlers hash it: as sent, without chunks, decoded; and the whole block."""
+    block = HEAD + SENT
+    data = response_of(block)
     (record,) = read_records(lambda pos, size: data[pos : pos + size])
     assert isinstance(record, Record)
     record = record._replace(block=block[:kept])
@@ -83,3 +88,15 @@ def test_a_payload_has_the_digest_of_each_of_its_forms_and_no_other(kept: int) -
     for form, is_right in ((SENT, True), (block, True), (PACKED, is_whole), (TEXT, is_whole), (b"", False)):
         pieces = iter((data[:100], data[100:-4]))
         assert (wrong_digest(record, pieces, digest_of(form)) is None) == is_right, form[:20]
+
+
+def test_a_payload_that_only_begins_as_a_chunk_does_is_decoded() -> None:
+    """A block of raw deflate: its first three bytes are also the line of a chunk, which does not end after its length."""
+    text = b"x" * 0x0A0D
+    packed = b"1\r\n\xf2\xf5" + text
+    assert zlib.decompress(packed, -15) == text
+    data = response_of(b"HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\n\r\n" + packed)
+    (record,) = read_records(lambda pos, size: data[pos : pos + size])
+    assert isinstance(record, Record)
+    assert wrong_digest(record, iter([data[:-4]]), digest_of(text)) is None
+    assert wrong_digest(record, iter([data[:-4]]), digest_of(b"")) is not None

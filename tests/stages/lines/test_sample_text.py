@@ -30,7 +30,7 @@ def test_every_line_has_the_same_chance_whatever_its_length_and_place(width: int
     """Eleven lots of lines, each of another length: from 100 bytes, as the shortest CDX lines. Several much shorter ones of a
     window would be taken together, which is fair as well, but varies more.
     """
-    lots, count, size, seeds = 11, 300, 100, 200
+    lots, count, size, seeds = 11, 150, 100, 200
     lines = [
         b"%02d%03d 2020 %b\n" % (lot, number, b"x" * (86 + width * lot))
         for lot in range(lots)
