@@ -81,7 +81,7 @@ def test_dosample_that_cannot_write_has_stopped(cdx: Path, tmp_path: Path) -> No
     """Its exit status was 1, as if an input had failed."""
     cluster, script = tmp_path / "C", str(ROOT / "jobs/dosample.py")
     assert main(["zipnum", "-q", "-p", "1", "-s", "1", "--numlines", "10", "-o", str(cluster), str(cdx)]) == 0
-    splits = str(cdx / "s.seq")  # below a file
+    splits = "/proc/none/s.seq"  # nobody can write there
     call = [sys.executable, script, "--shards", "2", "--from-cluster", str(cluster), "--splitfile", splits]
     done = subprocess.run(call, capture_output=True, check=False)
     assert (done.returncode, b"cannot be written" in done.stderr) == (3, True), done.stderr

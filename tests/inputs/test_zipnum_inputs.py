@@ -231,7 +231,10 @@ def test_a_cluster_that_cannot_be_written_is_told_in_one_line(
     run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     path = write_plain(tmp_path / "a.cdx", [cdxj("com,a)/")])
-    for out, status, what in ((path, 2, ": is not a directory"), (path / "C", 3, ": cannot be written")):
+    for out, status, what in (
+        (path, 2, ": is not a directory"),
+        (path / "C", 2, f": {path} is not a directory"),
+    ):
         done = run_cdxmill("zipnum", "-q", "-o", out, "-s", "1", path)
         assert done.returncode == status
         (line,) = done.stderr.decode().splitlines()

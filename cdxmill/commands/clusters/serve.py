@@ -80,7 +80,7 @@ def write_config(asked: Serving, directory: Path) -> Path:
     """
     config = pywb_config(asked).encode()
     path = directory / CONFIG
-    locate(path).check_writable()
+    locate(directory).check_writable()
     if not asked.replace and read_own(path) not in (b"", config):
         raise UsageError(f"{path}: already exists; use --replace, or choose another directory")
     make_directory(directory)
