@@ -88,7 +88,7 @@ def test_a_container_s_jvm_leaves_room_for_python() -> None:
 
 def test_the_nodes_get_what_indexing_and_counting_import_in_the_versions_that_are_tested() -> None:
     program = "import sys, pkgutil, cdxmill.storage, cdxmill.commands.per_archive.index\n"
-    program += "import isal.isal_zlib, zstandard\n"  # for members that are not plain, and for spilled lines
+    program += "import isal.isal_zlib, orjson, zstandard\n"  # for members that are not plain, for fields, and for spilled lines
     program += "for module in pkgutil.iter_modules(cdxmill.storage.__path__, 'cdxmill.storage.'):\n    __import__(module.name)\n"
     program += "print(*{name.partition('.')[0] for name in sys.modules})"
     loaded = subprocess.run(
