@@ -19,6 +19,8 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import NamedTuple
 
+from cdxmill.formats.clusters.zipnum import one_key
+
 _MAGIC = b"cdxmill keys 1\n\n"
 _HEAD = struct.Struct("<16s32sQ")
 _WORD = 8
@@ -52,8 +54,7 @@ def wanted_bits(low: bytes, high: bytes) -> KeyBits | None:
     >>> wanted_bits(b"com,example", b"com,example-") is None
     True
     """
-    key = low.partition(b" ")[0]
-    if high <= key + b"!":
+    if (key := one_key(low, high)) is not None:
         return bits_of(key)
     host, end, _ = low.partition(b")")
     return bits_of(host + end) if end and high <= host + b"*" else None

@@ -123,6 +123,18 @@ def filter_of(overlay: str) -> str:
     return f"{overlay.removesuffix('.gz')}.keys"
 
 
+def one_key(low: bytes, high: bytes) -> bytes | None:
+    r"""The one key that all lines >= `low` and < `high` have; None if they may have several.
+
+    >>> one_key(b"com,example)/a 2020", b"com,example)/a 2021"), one_key(b"com,example)/a", b"com,example)/a!")
+    (b'com,example)/a', b'com,example)/a')
+    >>> one_key(b"com,example)/a", b"com,example)/b") is None
+    True
+    """
+    key = low.partition(b" ")[0]
+    return key if high <= key + b"!" else None
+
+
 def key_of(line: bytes) -> bytes:
     """`<urlkey> <timestamp>` of a CDX line.
 

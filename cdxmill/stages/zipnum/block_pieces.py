@@ -16,7 +16,7 @@ from isal import isal_zlib
 
 from cdxmill.formats.clusters.sections import HEAD, Sections, header_bytes, parse_sections
 from cdxmill.formats.clusters.zipnum import MAX_BLOCK, BlockRef
-from cdxmill.stages.zipnum.kept_keys import key_digests, may_have, one_key
+from cdxmill.stages.zipnum.kept_keys import key_digests, may_have, plain_key
 from cdxmill.stages.zipnum.kept_texts import BlockMemory
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 
@@ -121,7 +121,7 @@ class BlockPieces:
 
     def is_beyond(self, low: bytes, high: bytes) -> bool | None:
         """None, unless it is known that the block has no line >= `low` and < `high`: then, whether it has one >= `high`."""
-        key = None if self._tables.memory is None else one_key(low, high)
+        key = None if self._tables.memory is None else plain_key(low, high)
         if key is None:
             return None
         sections = self._tables.of_blocks.get(self.block)

@@ -9,6 +9,7 @@ from array import array
 from bisect import bisect_left
 from zlib import crc32
 
+from cdxmill.formats.clusters.zipnum import one_key
 from cdxmill.regex import regex
 
 _CONTROL = bytes(range(10)) + bytes(range(11, 32))
@@ -31,13 +32,7 @@ def may_have(digests: bytes, key: bytes) -> bool:
     return place < len(found) and found[place] == wanted
 
 
-def one_key(low: bytes, high: bytes) -> bytes | None:
-    r"""The one key that all lines >= `low` and < `high` have; None if they may have several.
-
-    >>> one_key(b"com,example)/a 2020", b"com,example)/a 2021"), one_key(b"com,example)/a", b"com,example)/a!")
-    (b'com,example)/a', b'com,example)/a')
-    >>> one_key(b"com,example)/a", b"com,example)/b") is None
-    True
-    """
-    key = low.partition(b" ")[0]
-    return key if high <= key + b"!" and _PLAIN.fullmatch(key) else None
+def plain_key(low: bytes, high: bytes) -> bytes | None:
+    """The `one_key` of a range; None also for a key with control characters, which digests do not tell apart."""
+    key = one_key(low, high)
+    return key if key is not None and _PLAIN.fullmatch(key) else None
