@@ -146,9 +146,13 @@ class LimitedProtocol(HttpToolsProtocol):
             self._timer = None
 
 
-@coroutine
-def _resumed(started: Coroutine[Any, Any, None], awaited: Any) -> Generator[Any, Any, None]:
+async def _resumed(started: Coroutine[Any, Any, None], awaited: Any) -> None:
     """The rest of a coroutine that was started, and waits for something."""
+    await _steps(started, awaited)  # since Python 3.12, a generator is no task
+
+
+@coroutine
+def _steps(started: Coroutine[Any, Any, None], awaited: Any) -> Generator[Any, Any, None]:
     while True:
         try:
             found = yield awaited
