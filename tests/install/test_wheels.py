@@ -17,10 +17,19 @@ from pathlib import Path
 
 import pytest
 
+from ..material.cdx_server import cdx_server
+
 ROOT = Path(__file__).resolve().parents[2]
 SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
 TOO_OLD = ("3.9", "3.10")
 EXTRA = re.compile(r"""cdxmill\[([a-z0-9,]+)\]|install_extra\(["']([a-z0-9]+)["']\)""")
+
+ANSWERS = {
+    "/a/cdx?url=iana.org": "org,iana)/ 20140126200624 {",
+    "/b/timemap/link/http://iana.org/": 'datetime="Sun, 26 Jan 2014 20:06:24 GMT"',
+    "/c/report": "iana.org",
+}
+"""A question for each way to answer, and a part of the answer."""
 
 pytestmark = pytest.mark.xdist_group("install")
 
@@ -81,7 +90,7 @@ def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environments(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """For each Python, a new environment with cdxmill[jobs]."""
+    """For each Python, a new environment with cdxmill[jobs,server]."""
     directories = {version: tmp_path_factory.mktemp(f"python{version}") for version in PYTHONS}
 
     def install(version: str) -> Path:
@@ -97,7 +106,15 @@ def environments(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[
             "--no-input",
             "-q",
         )
-        run(*pip, "install", "--no-compile", "-c", ROOT / "constraints.txt", f"{wheel}[jobs]", cwd=directory)
+        run(
+            *pip,
+            "install",
+            "--no-compile",
+            "-c",
+            ROOT / "constraints.txt",
+            f"{wheel}[jobs,server]",
+            cwd=directory,
+        )
         return directory / "env"
 
     with ThreadPoolExecutor() as threads:  # most of the time they wait for the network
@@ -106,7 +123,7 @@ def environments(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[
 
 @pytest.fixture(params=PYTHONS)
 def env(request: pytest.FixtureRequest, environments: dict[str, Path]) -> Path:
-    """An environment with cdxmill[jobs]."""
+    """An environment with cdxmill[jobs,server]."""
     return environments[request.param]
 
 
@@ -137,6 +154,19 @@ def test_the_wheel_works(env: Path, pywb_warcs: Path, tmp_path: Path) -> None:
     run(*job, "-r", "local", "--num-cores", "1", *split, cwd=tmp_path)
     for shard in (tmp_path / "cluster").glob("cdx-*.gz"):
         assert (tmp_path / "job" / shard.name).read_bytes() == shard.read_bytes()
+
+
+def test_the_server_answers(env: Path, pywb_warcs: Path, tmp_path: Path) -> None:
+    """The first question to each collection waits until it is open."""
+    cdxmill = env / "bin/cdxmill"
+    run(cdxmill, "build", "-q", "-o", "web", pywb_warcs / "iana.warc.gz", cwd=tmp_path)
+    collections = (f"{name}={tmp_path / 'web'}" for name in "abc")
+    with cdx_server(*collections, "--replay", "http://replay.example/", cdxmill=cdxmill) as server:
+        for question, part in ANSWERS.items():
+            for answer in (server.get(question), server.get(question)):
+                assert answer.status == 200, answer
+                assert part in answer.text
+        assert server.stop() == (0, "")
 
 
 def test_the_wheel_has_what_the_pages_name(own_env: Path) -> None:

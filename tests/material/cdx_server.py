@@ -31,10 +31,10 @@ class HttpAnswer(NamedTuple):
 
 
 class CdxServer:
-    """The server, its address and its process."""
+    """The server, its address and its process. `cdxmill`: the command, if it is not that of this environment."""
 
-    def __init__(self, *arguments: object) -> None:
-        command = [str(COMMAND), "cdx-server", "--port", "0", *map(str, arguments)]
+    def __init__(self, *arguments: object, cdxmill: Path = COMMAND) -> None:
+        command = [str(cdxmill), "cdx-server", "--port", "0", *map(str, arguments)]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         line = self.process.stderr.readline()
@@ -71,9 +71,9 @@ class CdxServer:
 
 
 @contextmanager
-def cdx_server(*arguments: object) -> Iterator[CdxServer]:
+def cdx_server(*arguments: object, cdxmill: Path = COMMAND) -> Iterator[CdxServer]:
     """A server that runs until the end of the `with`."""
-    server = CdxServer(*arguments)
+    server = CdxServer(*arguments, cdxmill=cdxmill)
     try:
         yield server
     finally:

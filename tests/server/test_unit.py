@@ -45,6 +45,7 @@ def test_the_container_installs_what_exists_and_its_command_serves(root: Path, m
     assert (root / found(r" -c /src/(\S+) ", text)).is_file()
     extras = found(r" '/src\[(.*)\]'$", text).split(",")
     assert set(extras) <= set(metadata("cdxmill").get_all("Provides-Extra", []))
+    assert {".git", ".venv", "build", "**/*.so"} <= set((root / ".dockerignore").read_text().split())
     port = found(r"^EXPOSE (\d+)$", text)
     assert found(r"^# podman run -p (\S+) ", text) == f"{port}:{port}"
     assert CdxServing(clusters=[]).port == int(port)
