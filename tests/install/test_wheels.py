@@ -27,7 +27,7 @@ EXTRA = re.compile(r"""cdxmill\[([a-z0-9,]+)\]|install_extra\(["']([a-z0-9]+)["'
 ANSWERS = {
     "/a/cdx?url=iana.org": "org,iana)/ 20140126200624 {",
     "/b/timemap/link/http://iana.org/": 'datetime="Sun, 26 Jan 2014 20:06:24 GMT"',
-    "/c/report": "iana.org",
+    "/c/available?url=iana.org": "20140126200624",
 }
 """A question for each way to answer, and a part of the answer."""
 
