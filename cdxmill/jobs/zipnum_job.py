@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -178,7 +178,7 @@ class ZipNumClusterJob(StreamJob[ZipnumJobOptions]):
             write_one_shard(options, number, records, run)
 
 
-def _texts_of(paths: Sequence[str]) -> Iterator[tuple[str, Iterator[bytes]]]:
+def _texts_of(paths: Sequence[str]) -> Generator[tuple[str, Iterator[bytes]]]:
     return ((path, read_pieces(path)) for path in paths)
 
 

@@ -106,7 +106,7 @@ static int add_link(PyObject *links, PyObject *href, const Base *base, PyObject 
     if (!(PyUnicode_Check(href) ? PyUnicode_GetLength(href) : 0) || (at && *at == '#'))
         return 0;
     const cdx_byte *mark = at ? memchr(at, '#', (size_t)size) : NULL;
-    cdx_text text = {at, mark ? mark : at + size};
+    cdx_text text = {at, mark ? mark : at ? at + size : NULL};
     PyObject *link = at ? link_of(mark ? NULL : href, text, base) : Py_NewRef(Py_None);
     if (link == Py_None) {
         Py_DECREF(link);

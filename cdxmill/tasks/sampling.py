@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from cdxmill.formats.archives.framing import GZIP_MAGIC
 from cdxmill.inputs.cdx_files import CdxSource, Inventory, read_text
@@ -119,7 +119,7 @@ def sample_group(task: SampleTask) -> GroupSample:
     return sample_texts(texts_of(task.paths), task)
 
 
-def texts_of(paths: Iterable[str]) -> Iterator[tuple[str, Iterator[bytes | bytearray]]]:
+def texts_of(paths: Iterable[str]) -> Generator[tuple[str, Iterator[bytes | bytearray]]]:
     """Each of the files, and its text in pieces. Reading these raises InputError."""
     return ((path, read_text(path)) for path in paths)
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,7 +36,7 @@ from cdxmill.storage.hadoop.pick import storage_of
 _READ_SIZE = 1 << 18
 
 
-def read_inputs(urls: Sequence[str]) -> Iterator[tuple[str, Iterator[bytes]]]:
+def read_inputs(urls: Sequence[str]) -> Generator[tuple[str, Iterator[bytes]]]:
     """Each file and its text, in pieces. Reading these raises InputError if the file is missing or corrupt."""
     with TemporaryDirectory(prefix=".inputs-", dir=".") as directory:
         fetched = _Fetched(urls, Path(directory))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from contextlib import closing
 
 from cdxmill.jobs.nodes.task_context import Read, TaskRun, format_failure, parse_failure
 from cdxmill.running.failures import Failure
@@ -42,7 +43,8 @@ def sample_files(size: int, read: Read, run: TaskRun) -> None:
     bound = None
     for item in run.work():
         task = SampleTask(**item)
-        result = sample_texts(read(task.paths), task)
+        with closing(read(task.paths)) as texts:
+            result = sample_texts(texts, task)
         for failure in result.failures:
             run.output.write(b"\t%b\t%b\n" % (_FAILURE, base64.b64encode(format_failure(failure))))
         if len(result.sample) == task.size < size:

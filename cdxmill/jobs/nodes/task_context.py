@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -96,7 +96,7 @@ def parse_failure(line: bytes) -> Failure:
     return failure._replace(offset=int(found[1]), reason=reason[found.end() :])
 
 
-Read = Callable[[Sequence[str]], Iterator[tuple[str, Iterator[Any]]]]
+Read = Callable[[Sequence[str]], Generator[tuple[str, Iterator[Any]]]]
 """Opens files: the path of each and its text in pieces. Reading these raises InputError."""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -133,17 +134,22 @@ def send_chunks(
     with TemporaryFile(dir=run.directory) as spool:
         sender = ChunkSender(run.output, spool, form, points, ChunkSizes(size, _SORTED))
         for item in run.work():
-            for path, pieces in read(item["paths"]):
-                with whole_or_nothing(path, failures, sender, consequence=NONE_IN_CLUSTER):
-                    if convert:
-                        for lines in split_lines(pieces):
-                            sender.add(convert_captures(lines))
-                    else:
-                        sender.add_text(pieces)
-                    sender.keep()
+            with closing(read(item["paths"])) as texts:
+                for path, pieces in texts:
+                    with whole_or_nothing(path, failures, sender, consequence=NONE_IN_CLUSTER):
+                        _send_text(pieces, sender, convert)
         for failure in failures:
             run.output.write(form(b"", format_failure(failure)))
         sender.end()
+
+
+def _send_text(pieces: Iterator[bytes], sender: ChunkSender, convert: bool) -> None:
+    if convert:
+        for lines in split_lines(pieces):
+            sender.add(convert_captures(lines))
+    else:
+        sender.add_text(pieces)
+    sender.keep()
 
 
 def write_one_shard(options: ShardTaskOptions, number: int, records: Iterator[Record], run: TaskRun) -> None:
