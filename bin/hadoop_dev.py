@@ -55,7 +55,7 @@ def lay_out(java: Path, jars: Path, shared: SharedClasses) -> None:
     """Create a new HADOOP_HOME, and empty directories for all data."""
     remove_data()
     shutil.rmtree(HOME, ignore_errors=True)
-    for name in ("bin", "etc/hadoop", "logs", "share/hadoop/common/lib", "share/hadoop/tools/lib"):
+    for name in ("bin", "etc/hadoop/node", "logs", "share/hadoop/common/lib", "share/hadoop/tools/lib"):
         (HOME / name).mkdir(parents=True)
     (STATE / "tmp").mkdir()
     for jar in jars.iterdir():  # the streaming jar is sent by each job itself
@@ -78,12 +78,14 @@ def configure(shared: SharedClasses) -> None:
         "MEMORY": memory,
         "JARS": shared.all_jars,
         "CLASSES": shared.archive,
+        "NODE": shared.node,
     }
-    for path in (*CONF.glob("*-site.xml"), CONF / "log4j.properties", CONF / "classes.sh"):
+    own = [CONF / "node/core-site.xml"] if shared.node.exists() else []  # of the NodeManager
+    for path in (*CONF.glob("*-site.xml"), CONF / "log4j.properties", CONF / "classes.sh", *own):
         text = path.read_text()
         for name, value in values.items():
             text = text.replace(f"@{name}@", str(value))
-        (settings / path.name).write_text(text)
+        (settings / path.relative_to(CONF)).write_text(text)
     for name in (
         "hdfs",
         "datanode",

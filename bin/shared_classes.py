@@ -2,6 +2,7 @@
 
 classes.txt.gz has the classes that the daemons, clients and tasks load; docs/hadoop-dev.md explains how to update it. The
 archive is made once for each Java, beside the jars (150 MB). If it cannot be made or used, Java starts without it.
+The class of the NodeManager in node/ is compiled once, too. Without javac, Hadoop's own class is used.
 """
 
 from __future__ import annotations
@@ -22,17 +23,28 @@ _WIDTH = 70
 
 
 class SharedClasses(NamedTuple):
-    """A jar without classes that names all jars in a fixed order, as the archive needs it, and the archive."""
+    """A jar without classes that names all jars in a fixed order, as the archive needs it, and the archive.
+
+    `node` is a directory with the NodeManager's own class. It may not exist.
+    """
 
     all_jars: Path
     archive: Path
+    node: Path
 
 
 def shared_classes(project: Path, jars: Path, java: Path) -> SharedClasses:
     """The archive of classes for the jars in a directory, made if it is missing. `java` is the home of a Java."""
-    classes = (project / "classes.txt.gz").read_bytes()
-    version = hashlib.sha256((java / "release").read_bytes() + classes).hexdigest()[:12]
-    found = SharedClasses(jars.with_name(f"{jars.name}.jar"), jars.with_name(f"{jars.name}-{version}.jsa"))
+    classes, source = (project / "classes.txt.gz").read_bytes(), project / "node/QuickLocalFs.java"
+    release = (java / "release").read_bytes()
+    archive, node = (
+        hashlib.sha256(release + data).hexdigest()[:12] for data in (classes, source.read_bytes())
+    )
+    found = SharedClasses(
+        jars.with_name(f"{jars.name}.jar"),
+        jars.with_name(f"{jars.name}-{archive}.jsa"),
+        jars.with_name(f"{jars.name}-node-{node}"),
+    )
     with locked(jars.parent), tempfile.TemporaryDirectory(dir=jars.parent) as directory:
         if not found.all_jars.exists():
             name_jars(Path(directory) / "all.jar", jars)
@@ -43,7 +55,16 @@ def shared_classes(project: Path, jars: Path, java: Path) -> SharedClasses:
             made = dump(java, found.all_jars, Path(directory))
             if made.exists():
                 made.rename(found.archive)
+        if not found.node.exists() and compiled(java, source, found.all_jars, Path(directory) / "node"):
+            (Path(directory) / "node").rename(found.node)
     return found
+
+
+def compiled(java: Path, source: Path, all_jars: Path, directory: Path) -> bool:
+    """Whether javac could compile a source into a directory."""
+    javac = java / "bin/javac"
+    command = [str(javac), "-nowarn", "-proc:none", "-cp", str(all_jars), "-d", str(directory), str(source)]
+    return javac.exists() and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def name_jars(path: Path, jars: Path) -> None:

@@ -27,7 +27,7 @@ from zlib import crc32
 
 from cachetools import LRUCache
 
-from cdxmill.errors import CdxmillError, InputError
+from cdxmill.errors import AbsentError, CdxmillError, InputError
 from cdxmill.messages import note
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import write_atomic
@@ -152,9 +152,10 @@ def _open(place: Location) -> Iterator[tuple[Ranges, str]]:
     """Open a file; with it a text that differs for each version of the file, "" if the server gives none."""
     if not place.properties.opens_freely:
         entry = place.status()  # before it is opened: if it changes in between, the version is an old one
+        if entry is None:
+            raise AbsentError(place.text, "cannot be read (no such file)", "check the path")
         with place.open_ranges() as read_at:
-            version = f"{entry.modified} {entry.size}" if entry is not None else ""
-            yield Ranges(read_at, entry.size if entry is not None else None, entry), version
+            yield Ranges(read_at, entry.size, entry), f"{entry.modified} {entry.size}"
         return
     file = HttpFile(place.text)
     answer = file.first_answer()

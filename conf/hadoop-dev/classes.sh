@@ -1,3 +1,4 @@
 # shellcheck shell=bash disable=SC2034
 jars=@JARS@
 archive=@CLASSES@
+node=@NODE@

@@ -1,6 +1,6 @@
-"""A Hadoop of the tests' own by bin/hadoop-dev, with S3. All tests here run in one process, so there is one cluster.
+"""Hadoops of the tests' own by bin/hadoop-dev, with S3. The tests are in groups: each runs in one process, and has one cluster.
 
-Those of Kerberos have a cluster of their own, and may run in another process.
+Jobs mostly wait, for one Java after another, so that two clusters at once take little longer than one.
 """
 
 from __future__ import annotations
@@ -22,6 +22,22 @@ from .job_runs import Ended, Jobs
 
 collect_ignore = ["secured.py"]  # it needs bin/ on the path
 DIRECTORY = Path(__file__).parent
+GROUPS = {
+    "test_kerberos.py": "kerberos",
+    **dict.fromkeys(
+        (
+            "test_faults.py",
+            "test_refused_jobs.py",
+            "test_sample_on_hadoop.py",
+            "test_sick_nodes.py",
+            "test_twin_reducers.py",
+            "test_zipnum_failures.py",
+            "test_zipnum_on_hadoop.py",
+        ),
+        "hadoop-zipnum",
+    ),
+}
+"""Those that do not need the indexes of the index job, and take half of the time."""
 HADOOP_DEV = DIRECTORY.parents[1] / "bin/hadoop-dev"
 
 
@@ -29,8 +45,7 @@ HADOOP_DEV = DIRECTORY.parents[1] / "bin/hadoop-dev"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(DIRECTORY):
-            has_own = item.path.name == "test_kerberos.py"
-            item.add_marker(pytest.mark.xdist_group("kerberos" if has_own else "hadoop"))
+            item.add_marker(pytest.mark.xdist_group(GROUPS.get(item.path.name, "hadoop")))
 
 
 class Hadoop:
@@ -102,7 +117,7 @@ def ended_with_the_tests(cluster: Hadoop) -> Iterator[Hadoop]:
 
 @pytest.fixture(scope="session")
 def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
-    """A whole cluster with S3, for all tests of the session; logs are in `hadoop.home / "logs"`."""
+    """A whole cluster with S3, for all tests of the process; logs are in `hadoop.home / "logs"`."""
     with ended_with_the_tests(Hadoop(tmp_path_factory.mktemp("hadoop"))) as cluster:
         cluster.dev("up", "s3")
         yield cluster

@@ -17,6 +17,7 @@ import pytest
 from .conftest import HADOOP_DEV, Hadoop, ended_with_the_tests
 
 DAEMONS = ["namenode", "datanode", "resourcemanager", "nodemanager", "historyserver", "s3"]
+CHMOD = Path(__file__).with_name("Chmod.java")
 BUCKET = """
 import sys, boto3
 s3 = boto3.client("s3")
@@ -214,10 +215,19 @@ def test_a_daemon_that_ends_is_one_line(other: Hadoop, tmp_path: Path) -> None:
 
 
 def test_daemons_start_with_the_archive_of_classes(hadoop: Hadoop) -> None:
-    (jars, archive) = (hadoop.home / "etc/hadoop/classes.sh").read_text().splitlines()[-2:]
-    mapped = Path(f"/proc/{pids(hadoop)['namenode']}/maps").read_text()
-    assert archive.removeprefix("archive=") in mapped
-    assert Path(jars.removeprefix("jars=")).is_file()
+    rows = (hadoop.home / "etc/hadoop/classes.sh").read_text().splitlines()[-3:]
+    found = dict(row.split("=", 1) for row in rows)
+    for name in ("namenode", "nodemanager"):
+        assert found["archive"] in Path(f"/proc/{pids(hadoop)[name]}/maps").read_text()
+    assert Path(found["jars"]).is_file()
+
+
+def test_the_node_manager_starts_no_chmod_for_the_files_of_a_job(hadoop: Hadoop) -> None:
+    """The settings of all are in its own, too. Its class gives the rights that Hadoop's gives."""
+    command = Path(f"/proc/{pids(hadoop)['nodemanager']}/cmdline").read_text().split("\0")
+    classes = command[command.index("-cp") + 1]
+    done = hadoop.run("java", "-cp", classes, CHMOD, hadoop.directory / "rights")
+    assert done.stdout.decode().splitlines() == ["hdfs://127.0.0.1:9000 QuickLocalFs", "r-xr-x---"]
 
 
 def test_a_cluster_that_is_not_up_says_how_it_is_started(other: Hadoop) -> None:

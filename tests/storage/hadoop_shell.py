@@ -61,7 +61,10 @@ def stat(form: str, *urls: str) -> None:
 
 def cat(*urls: str) -> None:
     for path in (path for url in urls for path in matches(url)):
+        if path.is_dir():
+            return fail(str(path), "Is a directory")
         sys.stdout.buffer.write(path.read_bytes())
+    return None
 
 
 def put(*words: str) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from cdxmill.errors import AbsentError, InputError, OutageError, RefusedError
+from cdxmill.storage.cache import open_cached
 from cdxmill.storage.hadoop import hadoop_fs, hdfs, pick
 from cdxmill.storage.location import locate
+from cdxmill.storage.reading import look
 
 from .contract import check_storage, check_writing
 
@@ -85,7 +87,7 @@ def test_it_is_used_if_the_settings_rule_out_webhdfs_and_that_is_said_once(
     settings: Path, hadoop: Path, capsys: pytest.CaptureFixture[str], name: str, value: str, reason: str
 ) -> None:
     configure(settings, name, value)
-    write(hadoop, 'case $2 in -stat) echo "7 1700000000000 regular file a" ;; -cat) printf content ;; esac')
+    write(hadoop, "printf content")
     assert locate(URL).read_bytes() == locate(URL).read_bytes() == b"content"
     note = f"note: {reason}; hadoop fs is used instead of WebHDFS, which takes longer\n"
     assert capsys.readouterr().err == note
@@ -121,7 +123,7 @@ def test_many_files_are_copied_with_several_commands(hadoop: Path, tmp_path: Pat
     ("told", "kind", "text"),
     [
         (
-            "stat: `/a': No such file or directory",
+            "cat: `/a': No such file or directory",
             AbsentError,
             "cannot be read (no such file); check the path",
         ),
@@ -131,11 +133,11 @@ def test_many_files_are_copied_with_several_commands(hadoop: Path, tmp_path: Pat
             "there is no valid Kerberos ticket; run kinit",
         ),
         (
-            "stat: Permission denied: user=a",
+            "cat: Permission denied: user=a",
             RefusedError,
-            "hadoop fs -stat failed (stat: Permission denied: user=a); correct this and run it again",
+            "hadoop fs -cat failed (cat: Permission denied: user=a); correct this and run it again",
         ),
-        ("", OutageError, "hadoop fs -stat failed (no reason given); correct this and run it again"),
+        ("", OutageError, "hadoop fs -cat failed (no reason given); correct this and run it again"),
     ],
 )
 def test_what_hadoop_says_is_one_line(hadoop: Path, told: str, kind: type[InputError], text: str) -> None:
@@ -146,9 +148,44 @@ def test_what_hadoop_says_is_one_line(hadoop: Path, told: str, kind: type[InputE
 
 
 def test_a_file_that_is_not_whole_is_an_error(hadoop: Path) -> None:
-    write(hadoop, 'case $2 in -stat) echo "9 1700000000000 regular file a" ;; -cat) printf content ;; esac')
-    with pytest.raises(InputError, match="has changed while it was read"):
+    write(hadoop, "printf content\necho 'cat: Unable to write to output stream.' >&2; exit 1")
+    with pytest.raises(OutageError, match=r"hadoop fs -cat failed \(cat: Unable to write"):
         locate(URL).read_bytes()
+
+
+@pytest.fixture
+def asked(hadoop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """A function that returns the verbs of all commands so far; HDFS is the test's directory."""
+    shell = Path(__file__).with_name("hadoop_shell.py")
+    write(hadoop, f'echo "$2" >>{tmp_path}/asked\nexec {sys.executable} -I -S {shell} "$@"')
+    monkeypatch.setenv("HADOOP_SHELL_ROOT", str(tmp_path))
+    return lambda: (tmp_path / "asked").read_text().split()
+
+
+def test_a_file_is_looked_at_once_and_read_once(asked: Callable[[], list[str]], tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"content")
+    entry, head = look(locate(URL), 4)
+    assert entry is not None
+    assert (entry.size, head) == (7, b"cont")
+    with open_cached(URL) as ranges:
+        assert (ranges.read_at(3, 9), ranges.size) == (b"tent", 7)
+    assert asked() == ["-stat", "-cat", "-stat", "-cat"]
+
+
+def test_a_file_that_is_missing_is_asked_for_once(asked: Callable[[], list[str]]) -> None:
+    with (
+        pytest.raises(AbsentError, match=r"cannot be read \(no such file\); check the path"),
+        open_cached(URL),
+    ):
+        pass
+    assert asked() == ["-stat"]
+
+
+def test_a_directory_is_not_read(asked: Callable[[], list[str]], tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    with pytest.raises(InputError, match="is a directory; name a file, or a directory with archives"):
+        locate(URL).read_bytes()
+    assert asked() == ["-cat"]
 
 
 def test_the_default_file_system_is_known() -> None:

@@ -35,6 +35,7 @@ _SMALL = 1 << 16
 """Bytes that are compared of a small file."""
 _GLOB = regex(r"([\\*?\[\]{}])")
 _ABSENT = ": No such file or directory"
+_DIRECTORY = ": Is a directory"
 _DETAILS = regex(r" \(Service: |; For more details see")
 """Begins the part of a message of Hadoop that is not shown."""
 _NO_TICKET = ("Client cannot authenticate via", "GSS initiate failed")
@@ -43,16 +44,12 @@ _PRIVATE = ("-D", "fs.permissions.umask-mode=077")
 
 @contextmanager
 def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
-    """Open a file (see `Location.open_ranges`). Raises StoppedError if it cannot be copied."""
-    found = status(url)
-    if found is None:
-        raise absent(url)
-    if found.is_directory:
-        raise InputError(url, "is a directory", "name a file, or a directory with archives")
+    """Open a file (see `Location.open_ranges`). Raises StoppedError if it cannot be copied.
+
+    The status of the command says whether all of it was copied: to ask for the size would take another one.
+    """
     with spooled() as file:
         _run(url, "-cat", quoted(url), output=file)
-        if file.seek(0, os.SEEK_END) != found.size:
-            raise InputError(url, "has changed while it was read", "run it again")
         yield lambda offset, size: os.pread(file.fileno(), size, offset)
 
 
@@ -277,6 +274,8 @@ def _error(url: str, verb: str, told: str) -> InputError:
         return RefusedError(url, "there is no valid Kerberos ticket", "run kinit")
     if last.endswith(_ABSENT):
         return absent(url)
+    if verb == "-cat" and last.endswith(_DIRECTORY):
+        return InputError(url, "is a directory", "name a file, or a directory with archives")
     kind = RefusedError if "Permission denied" in last else OutageError  # also a full disk of this machine
     reason = _DETAILS.split(last)[0][:300] or "no reason given"
     return kind(url, f"hadoop fs {verb} failed ({reason})", "correct this and run it again")
