@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import random
 import re
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,7 +132,9 @@ def test_the_function_says_what_the_command_prints(
     trained: Path, tmp_path: Path, run_cdxmill: RunCdxmill
 ) -> None:
     (tmp_path / "x.warc.gz").write_bytes(pages(5))
+    begin = time.process_time()
     found = recompress_estimate(tmp_path / "x.warc.gz", dictionary=trained / "d", processes=1)
+    assert 0 < found.seconds <= time.process_time() - begin, "all records were tried"
     options = ("--dictionary", trained / "d", "-p", "1", tmp_path / "x.warc.gz")
     said = run_cdxmill("recompress", "--estimate", *options).stderr.decode()
     assert f"about {found.after / 1024:.1f} KiB after" in said
