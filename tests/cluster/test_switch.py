@@ -294,11 +294,11 @@ def test_an_outage_during_the_switch_loses_nothing(
     directory = tmp_path / "C"
     make_old(directory, old_cdx)
 
-    def failing(old: Location, place: Location) -> list[str]:
-        raise OutageError(old.text, "input/output error")
+    def failing(place: Location) -> list[str]:
+        raise OutageError(place.text, "input/output error")
 
     with monkeypatch.context() as patch, pytest.raises(OutageError):
-        patch.setattr(switch, "_merge", failing)
+        patch.setattr(switch, "repair", failing)  # the new cluster is in its place, the old one beside it
         build(directory, new_cdx, 2, replace=True)
     assert is_whole(directory, new_cdx)
     mend(locate(directory), print)

@@ -62,10 +62,9 @@ def test_a_zip_with_64_bit_offsets_is_read(monkeypatch: pytest.MonkeyPatch) -> N
     assert content(data[:counts] + b"\xff" * 4 + data[counts + 4 :]) == files
 
 
-def test_a_large_zip_and_one_of_many_files_are_read() -> None:
+def test_a_zip_that_is_larger_than_any_directory_is_read() -> None:
     files = {DATA: bytes(20 << 20)}
     assert content(make_wacz(files)) == files
-    assert len(content(make_wacz({f"{number:x}": b"" for number in range(1 << 16)}))) == 1 << 16
 
 
 def test_directories_are_no_files() -> None:

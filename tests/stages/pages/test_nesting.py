@@ -197,6 +197,21 @@ def test_a_tag_with_many_attributes_in_what_may_be_a_text_counts() -> None:
     assert parsed_size(html) == python_parsed_size(html) < 20
 
 
+@pytest.mark.parametrize(
+    "tags",
+    [
+        b"<math></svg></math>",
+        b"<svg><g></svg>",
+        b"<svg><select></svg></select>",
+        b"<svg><g><svg></svg></g></svg>",
+        b"<svg><g></path></g></svg>",
+    ],
+)
+def test_what_ends_another_foreign_element_counts_in_both_languages(tags: bytes) -> None:
+    html = tags * 20_000
+    assert parsed_size(html) == python_parsed_size(html)
+
+
 @pytest.mark.parametrize("inside", [b"<!--", b"<script>", b"<p", b"</svg>"])
 def test_what_is_a_text_in_a_cdata_section_hides_no_nesting(inside: bytes) -> None:
     html = b"<div>" * 9 + b"<svg><![CDATA[>%b]]>" % inside + b"<g>" * 30_000
