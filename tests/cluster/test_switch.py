@@ -16,7 +16,7 @@ from cdxmill.cluster import output, switch
 from cdxmill.cluster.output import mend
 from cdxmill.commands.clusters.zipnum import build_cluster
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError, OutageError, UsageError
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import Location, locate
 
@@ -286,3 +286,21 @@ def test_a_finished_new_cluster_takes_its_place_without_the_work_directory_of_it
     build(directory, new_cdx, 2, replace=True)
     assert is_whole(directory, new_cdx)
     assert not (directory / ".work").exists()
+
+
+def test_an_outage_during_the_switch_loses_nothing(
+    old_cdx: Path, new_cdx: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    directory = tmp_path / "C"
+    make_old(directory, old_cdx)
+
+    def failing(place: Location) -> list[str]:
+        raise OutageError(place.text, "input/output error")
+
+    with monkeypatch.context() as patch, pytest.raises(OutageError):
+        patch.setattr(switch, "repair", failing)  # the new cluster is in its place, the old one beside it
+        build(directory, new_cdx, 2, replace=True)
+    assert is_whole(directory, new_cdx)
+    mend(locate(directory), print)
+    assert is_whole(directory, new_cdx)
+    assert len(foreign_files(directory)) == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,6 +40,17 @@ def test_a_record_that_breaks_off_leaves_nothing_in_the_file(tmp_path: Path) -> 
     unit.close()
     assert unit_file(tmp_path, 0, WARC).read_bytes() == b"firstsecond"
     assert unit.result.parts[WARC].sizes == [5, 6]
+
+
+def test_a_record_that_cannot_be_written_stops_the_copy(tmp_path: Path) -> None:
+    def full() -> Iterator[bytes]:
+        yield b"x" * 100_000
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    unit = UnitFiles(tmp_path, 0, False)
+    with pytest.raises(StoppedError, match="No space left"):
+        unit._write(WARC, ["a", 0, 9, None, "http://a.com/"], full())
+    unit.close()
 
 
 def test_the_file_of_a_unit_is_deleted_when_its_records_are_in_a_whole_file(tmp_path: Path) -> None:

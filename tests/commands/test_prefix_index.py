@@ -20,7 +20,6 @@ from cdxmill.formats.lines.capture_fields import record_location
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.options.trees import TreeBuilding
 from cdxmill.running.failures import Failures
-from cdxmill.search.lookup import lookup
 
 from ..material.cdx_files import write_gzip, write_plain
 from ..material.clusters import write_raw_cluster
@@ -365,34 +364,3 @@ def test_get_finds_the_records_of_what_is_printed(tmp_path: Path, pywb_warcs: Pa
         for one in found[:: max(1, len(found) // 20)]:
             location = record_location(one)
             assert store.fetch_line(location)[1] is None
-
-
-def test_a_tree_is_a_source_of_lookup_and_copy(
-    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    tree = build(tmp_path, write_plain(tmp_path / "a.cdxj", LINES))
-    for words in (["*.example.com", "--filter", "=status:200", "--limit", "9"], ["http://example.org/"]):
-        assert main(["prefix-index", "search", tree, *words]) == 0
-        wanted = capfdbinary.readouterr().out
-        assert main(["lookup", tree, *words]) == 0
-        assert capfdbinary.readouterr().out == wanted != b""
-    assert main(["lookup", tree, "*.com", "--filter", "=mime:text/html"]) == 2
-    assert b"is not stored" in capfdbinary.readouterr().err
-    assert main(["lookup", tree, "*.example.com", "--count"]) == 0
-    assert capfdbinary.readouterr().out == b"602\n"
-    for other in (["lookup", tree, "*.com", "--show-num-pages"], ["get", tree, "http://example.org/"]):
-        assert main(other) == 2
-        assert len(capfdbinary.readouterr().err.splitlines()) == 1
-    words = ["--dry-run", tree, "*.example.com"]
-    assert main(["copy", *words]) == 0
-    assert b"602" in capfdbinary.readouterr().out
-
-
-def test_what_is_printed_is_read_by_other_commands(
-    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    tree = build(tmp_path, write_plain(tmp_path / "a.cdxj", LINES))
-    assert main(["prefix-index", "search", tree, "*.com"]) == 0
-    (tmp_path / "found.cdxj").write_bytes(capfdbinary.readouterr().out)
-    assert main(["zipnum", "-q", "-s", "1", "-o", str(tmp_path / "C"), str(tmp_path / "found.cdxj")]) == 0
-    assert len(list(lookup(tmp_path / "C", "*.com"))) == len(LINES) - 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import random
 import re
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,6 +149,16 @@ def test_of_many_archives_some_are_read(tmp_path: Path, monkeypatch: pytest.Monk
         monkeypatch.setattr(estimate, "READ", most)
         found = recompress_estimate(tmp_path, processes=1)
         assert (found.archives, found.read) == (3, read)
+
+
+def test_the_time_is_one_for_all_records_if_some_are_packed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, begin = pages(1), time.process_time()
+    (tmp_path / "a.warc.gz").write_bytes(data)
+    monkeypatch.setattr(estimate, "PACKED", len(data) // 2)
+    found = recompress_estimate(tmp_path / "a.warc.gz", processes=1)
+    assert 0 < found.seconds < 10 * (time.process_time() - begin)
 
 
 def test_nothing_is_promised_of_an_archive_without_records(tmp_path: Path) -> None:

@@ -17,8 +17,11 @@ import pytest
 import cdxmill
 from bench.browser import dump_dom, find_chromium, find_program, print_pdf
 from cdxmill.cli.main import main
+from cdxmill.cluster.write import read_manifest
+from cdxmill.formats.clusters.manifest import format_manifest
 from cdxmill.stages import native
 from cdxmill.stages.report.capture_sums import DictSums
+from cdxmill.storage.location import locate
 
 NASTY = "</script><img src=x onerror=alert(1)>\"'&"
 
@@ -33,10 +36,11 @@ def line(key: str, time: str = "20200102030405", **fields: object) -> str:
     return f"{key} {time} {json.dumps({'url': 'http://a.com/', **fields})}\n"
 
 
-def clustered(directory: Path, *lines: str, shards: int = 1) -> Path:
+def clustered(directory: Path, *lines: str, shards: int = 1, numlines: int = 3000) -> Path:
     cdx, cluster = directory / "in.cdxj", directory / "cluster"
     cdx.write_text("".join(lines))
-    assert main(["zipnum", "-q", "-s", str(shards), "-o", str(cluster), str(cdx)]) == 0
+    sizes = ["-s", str(shards), "--numlines", str(numlines)]
+    assert main(["zipnum", "-q", *sizes, "-o", str(cluster), str(cdx)]) == 0
     return cluster
 
 
@@ -129,6 +133,20 @@ def test_odd_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (totals["without_date"], totals["without_length"]) == (1, 1)
     assert {row["name"] for row in report["by"]["mime"]["rows"]} == {"a/b", "\\xff\\xfe", "-"}
     assert "neither a CDX nor a CDXJ line" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("lines", "change", "is_advised"), [(7, 1, False), (8, 1, True), (8, 0, False)])
+def test_compact_is_advised_if_changes_left_many_small_blocks(
+    lines: int, change: int, is_advised: bool, tmp_path: Path
+) -> None:
+    """4 blocks would do; half as many more are usual, and one per shard."""
+    made = clustered(tmp_path, *(line(f"com,a)/{number}") for number in range(lines)), numlines=1)
+    manifest = read_manifest(locate(made) / "cluster.json")
+    changed = manifest._replace(numlines=2, change=change, origin="0" * 64 if change else "")
+    (made / "cluster.json").write_bytes(format_manifest(changed))
+    (found,) = reported(made)[1]["clusters"]
+    advice = f"{lines} blocks, where 4 would do: cdxmill compact {made}"
+    assert found["compact"] == (advice if is_advised else "")
 
 
 def test_an_estimate_is_not_more_than_there_is(collection: Path, monkeypatch: pytest.MonkeyPatch) -> None:

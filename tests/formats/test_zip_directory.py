@@ -62,6 +62,11 @@ def test_a_zip_with_64_bit_offsets_is_read(monkeypatch: pytest.MonkeyPatch) -> N
     assert content(data[:counts] + b"\xff" * 4 + data[counts + 4 :]) == files
 
 
+def test_a_zip_that_is_larger_than_any_directory_is_read() -> None:
+    files = {DATA: bytes(20 << 20)}
+    assert content(make_wacz(files)) == files
+
+
 def test_directories_are_no_files() -> None:
     assert content(make_wacz({"archive/": b"", DATA: b"x"})) == {DATA: b"x"}
 

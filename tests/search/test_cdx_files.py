@@ -15,9 +15,11 @@ from cdxmill.search import cdx_file
 from cdxmill.search.lookup import lookup, lookup_many, open_searched
 from cdxmill.search.query import PreparedQuery
 from cdxmill.stages.zipnum.sorted_text import PAGE
+from cdxmill.storage.location import locate
 from tests.conftest import RunCdxmill
 
 from ..material.cdx_files import as_text, many_lines, write_plain
+from ..material.clock import Clock
 from ..storage.range_server import serving
 
 HEADER = b" CDX N b a m s k r M S V g\n"
@@ -229,3 +231,20 @@ def test_a_remote_file_shows_its_order_with_few_requests() -> None:
         found = [list(lookup(f"{server.url}/{name}.cdxj", "host007.com/*")) for name in ("sorted", "two")]
         assert found[0] == found[1] != []
         assert len(server.ranges("/sorted.cdxj")) <= 30
+
+
+def test_a_file_that_takes_long_to_open_is_not_opened_again_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(cdx_file, "time", clock)
+    place = locate(tmp_path / "a.cdxj")
+    write_plain(tmp_path / "a.cdxj", [b"com,a)/ 2020 {}"])
+    origin = cdx_file.Origin(place)
+    clock.now += 3
+    origin.is_open()
+    write_plain(tmp_path / "a.cdxj", [b"com,a)/ 2020 {}", b"com,b)/ 2020 {}"])
+    clock.now += 59
+    assert not origin.has_changed()
+    clock.now += 2
+    assert origin.has_changed()

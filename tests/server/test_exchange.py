@@ -112,3 +112,12 @@ def test_an_answer_that_cannot_be_begun_says_so(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err == "cdxmill: /x: the disk is full\n"
     assert number(server, 'cdxmill_requests_total{endpoint="other",status="500"}') == 1
     assert number(server, "cdxmill_broken_answers_total") == 0
+
+
+def test_an_unexpected_error_is_counted_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server(None)
+    monkeypatch.setattr(server, "find", {}.__getitem__)
+    with pytest.raises(TypeError):
+        run(server)
+    assert number(server, 'cdxmill_requests_total{endpoint="other",status="500"}') == 1
+    assert [one[2:4] for one in server.logged] == [(500, 0)]

@@ -61,6 +61,7 @@ def test_a_collection_without_a_report_says_why(
 ) -> None:
     (tmp_path / "a.cdxj").write_text(line("example,a)/", "2020"))
     lines, cluster = collection_of(tmp_path / "a.cdxj"), collection_of(many_cluster)
+    assert (lines.has_report, cluster.has_report) == (False, True)
     with pytest.raises(RequestError, match="clusters on the machine of the server only") as error:
         Reports(tmp_path).page(lines)
     assert error.value.code == 404

@@ -38,6 +38,8 @@ class Served:
     tells_total: bool = True
     shift: int = 0
     """Bytes by which answered ranges are shifted to the end."""
+    wider: int = 0
+    """Bytes by which answered ranges are too long."""
     most: int = 1 << 62
     """Bytes of the longest range that is answered. A longer one is answered with its first bytes."""
     surplus: bytes = b""
@@ -158,10 +160,10 @@ class _Handler(BaseHTTPRequestHandler):
         if not wanted or not file.knows_ranges:
             return self._send(200, file, file.body, None)
         first, total = int(wanted[1]) + file.shift, len(file.body)
-        part = file.body[first : int(wanted[2]) + 1 + file.shift][: file.most]
+        part = file.body[first : int(wanted[2]) + 1 + file.shift + file.wider][: file.most]
         shown = total if file.tells_total else "*"
         if not part:
-            return self._send(416, file, b"", f"bytes */{shown}")
+            return self._send(416, file, b"a page", f"bytes */{shown}")
         return self._send(206, file, part, f"bytes {first}-{first + len(part) - 1}/{shown}")
 
     def _send(self, status: int, file: Served, body: bytes, content_range: str | None) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import cdxmill
 from cdxmill.cli.main import main
 from cdxmill.inputs import joined_ranges
 
@@ -58,6 +59,12 @@ def test_each_range_is_asked_for_once(tmp_path: Path, server: RangeServer, lines
     assert status == 0
     assert [line.split(b', "length')[0] for line in copied] == [line.split(b', "length')[0] for line in lines]
     assert len(server.seen) == len(set(server.seen)) == len(lines)
+    server.seen.clear()
+    found = cdxmill.copy(
+        tmp_path / "wanted.cdxj", output=tmp_path / "again", archives=server.url, processes=1
+    )
+    assert found.requests == len(server.seen) > 0
+    assert found.fetched > 0
 
 
 def test_a_range_that_cannot_be_read_is_reported_for_its_own_records(

@@ -73,6 +73,13 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
             read_at(STEP, STEP)
 
 
+def test_a_longer_range_than_asked_for_is_an_error(server: RangeServer, file: Served) -> None:
+    with open_ranges(server.url + A) as read_at:
+        file.wider = 1
+        with pytest.raises(InputError, match="a request for bytes 5-14 with bytes 5-15/"):
+            read_at(5, 10)
+
+
 @pytest.mark.parametrize(("shift", "got"), [(1, "6-15"), (-1, "4-13")])
 def test_a_range_that_was_not_asked_for_is_refused(
     server: RangeServer, file: Served, shift: int, got: str

@@ -14,7 +14,7 @@ from cdxmill.errors import InputError, RefusedError, StoppedError
 from cdxmill.running.resume import WorkDirectory
 from cdxmill.storage import local
 from cdxmill.storage.location import Location, locate
-from cdxmill.storage.own import append_rows
+from cdxmill.storage.own import append_rows, create_own
 
 
 @pytest.fixture
@@ -127,3 +127,12 @@ def test_a_work_directory_is_emptied_after_a_restart_of_the_machine(
     boot.unlink()
     assert WorkDirectory(tmp_path / "work", "job").load("result") is None
     assert WorkDirectory(tmp_path / "work", "job") is not None
+
+
+def test_a_new_file_of_a_run_replaces_what_has_its_name(tmp_path: Path) -> None:
+    (tmp_path / "other").write_bytes(b"mine")
+    (tmp_path / "link").symlink_to("other")
+    with create_own(tmp_path / "link") as file:
+        file.write(b"new")
+    assert ((tmp_path / "link").is_symlink(), (tmp_path / "link").read_bytes()) == (False, b"new")
+    assert (tmp_path / "other").read_bytes() == b"mine"

@@ -143,6 +143,8 @@ def cut_text(text: bytes, points: Sequence[bytes], chunk: int) -> Iterator[tuple
 
     >>> list(cut_text(b"a\\nb\\nc\\nd\\n", [b"d"], 4))
     [(b'a', b'a\\nb'), (b'c', b'c'), (b'd', b'd')]
+    >>> list(cut_text(b"a\\nlong\\n", [], 3))
+    [(b'a', b'a'), (b'long', b'long')]
     """
     start = 0
     while start < len(text):

@@ -147,11 +147,12 @@ def test_formatting_elements_that_are_opened_again_take_little_memory(times: int
         "<select><option>1<option>2</select>",
         "<svg><title>x</title><path/><g><circle></circle></g></svg>",
         "<script>'<div>'</script><style>a<b{}</style><!-- <div> -->",
+        "<p><![CDATA[ a comment, since it is in no SVG ]]></p>",
     ],
 )
 def test_a_usual_page_is_parsed_to_its_end(pattern: str) -> None:
     html = page_of([pattern], 20_000)
-    assert parsed_size(html) == len(html)
+    assert parsed_size(html) == python_parsed_size(html) == len(html)
 
 
 def test_random_tags_end_somewhere() -> None:
@@ -194,6 +195,21 @@ def test_many_tags_with_some_hundred_attributes_end_the_page_somewhere() -> None
 def test_a_tag_with_many_attributes_in_what_may_be_a_text_counts() -> None:
     html = b"<svg><desc><b>" + tag_with(30_000)
     assert parsed_size(html) == python_parsed_size(html) < 20
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        b"<math></svg></math>",
+        b"<svg><g></svg>",
+        b"<svg><select></svg></select>",
+        b"<svg><g><svg></svg></g></svg>",
+        b"<svg><g></path></g></svg>",
+    ],
+)
+def test_what_ends_another_foreign_element_counts_in_both_languages(tags: bytes) -> None:
+    html = tags * 20_000
+    assert parsed_size(html) == python_parsed_size(html)
 
 
 @pytest.mark.parametrize("inside", [b"<!--", b"<script>", b"<p", b"</svg>"])

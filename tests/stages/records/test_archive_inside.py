@@ -129,6 +129,44 @@ def test_the_first_record_of_a_file_with_more_line_ends_is_damaged(name: str, te
     assert len(reasons) == 1
 
 
+@pytest.mark.parametrize("name", ["version", "garbage"])
+def test_a_length_that_is_right_is_enough(name: str) -> None:
+    """The record in it is not followed by the line ends of two."""
+    outer = DAMAGE[name](record("outer", b"a text\r\n\r\n" + INNER[0] + b"more"))
+    found, reasons = read(b"".join([*OTHERS[:6], outer, *OTHERS[6:]]))
+    assert found == OTHERS
+    assert len(reasons) == 1
+
+
+def test_an_archive_of_one_record_after_a_text_is_one() -> None:
+    outer = DAMAGE["no length"](record("outer", b"a text\r\n\r\n" + INNER[0]))
+    found, reasons = read(b"".join([*OTHERS[:6], outer, *OTHERS[6:]]))
+    assert found == OTHERS
+    assert len(reasons) == 1
+
+
+def test_more_line_ends_at_the_end_of_a_file_are_those_of_no_damaged_record() -> None:
+    bad = DAMAGE["no length"](record("bad", b"a text"))
+    found, reasons = read(b"".join([*OTHERS[:-1], bad, OTHERS[-1], CLOSING]))
+    assert [one.rstrip(b"\r\n") for one in found] == [one.rstrip(b"\r\n") for one in OTHERS]
+    assert len(reasons) == 1
+
+
+def test_the_record_behind_an_archive_may_be_damaged_too() -> None:
+    outer = DAMAGE["no length"](record("outer", b"a text\r\n\r\n" + INNER[0]))
+    bad = DAMAGE["invalid length"](record("bad", b"text"))
+    found, reasons = read(b"".join([*OTHERS[:6], outer, bad, *OTHERS[6:]]))
+    assert found == OTHERS
+    assert len(reasons) == 2
+
+
+def test_two_records_are_an_archive_in_a_file_with_more_line_ends_too() -> None:
+    outer = DAMAGE["no length"](record("outer", b"a text\r\n\r\n" + INNER[0] + INNER[1]))
+    found, reasons = read(b"".join(one + CLOSING for one in [*OTHERS[:6], outer, *OTHERS[6:]]))
+    assert [one.rstrip(b"\r\n") for one in found] == [one.rstrip(b"\r\n") for one in OTHERS]
+    assert len(reasons) == 1
+
+
 @UNITS
 @pytest.mark.parametrize("outer", OUTER)
 def test_mutants(outer: str, to_unit: Callable[[bytes], bytes]) -> None:

@@ -214,3 +214,10 @@ def test_an_expression_that_is_not_utf8_is_invalid() -> None:
 )
 def test_a_row_that_may_take_any_time_is_watched(names: str, finds: list[str], is_watched: bool) -> None:
     assert Extractor(names, finds, ()).needs_watch == is_watched
+
+
+@pytest.mark.parametrize("field", ["text", "main_text", "title", "html"])
+def test_the_bytes_of_a_record_decide_about_its_body_alone(field: str) -> None:
+    """A text may be in another encoding there, or have references to characters."""
+    assert Plan(["body@words"], FILES.__getitem__).can_refuse_content
+    assert not Plan([f"{field}@words"], FILES.__getitem__).can_refuse_content

@@ -214,6 +214,16 @@ def test_short_texts_are_bounded_with_what_they_take_beside_their_bytes() -> Non
     assert [number for number in range(60) if texts.get(number) is not None] == list(range(50, 60))
 
 
+def test_texts_are_kept_as_long_as_there_is_room() -> None:
+    texts = KeptTexts(1000)
+    for number in range(12):
+        texts.get(number)
+        texts.get(number)
+        if texts.is_wanted(number):
+            texts.add(number, b"t" * 100)
+    assert [number for number in range(12) if texts.get(number) is not None] == list(range(10))
+
+
 def test_a_block_without_sections_costs_no_read_for_its_table() -> None:
     lines = noisy_lines()
     shards = Shards(lines, 20, Compressor("zlib", 6))
