@@ -41,6 +41,19 @@ def test_the_pointers_of_a_key_are_those_of_its_items_alone(tree: Path) -> None:
         }
 
 
+def test_a_wrong_question_is_refused(tree: Path) -> None:
+    with pytest.raises(UsageError, match="invalid layout 'x': expected classic, capture, or"):
+        cdxmill.PrefixIndex(tree, layout="x")
+    for keys, match_type, reason in (
+        ("host", None, "invalid kind of keys 'host': expected one of surt, reversed, plain"),
+        ("plain", "domain", "match type domain needs other keys; use exact or prefix"),
+        ("reversed", "range", "match type range needs other keys; use exact or prefix"),
+        ("surt", "suffix", "invalid match type 'suffix': expected one of exact, prefix"),
+    ):
+        with cdxmill.PrefixIndex(tree, keys=keys) as index, pytest.raises(UsageError, match=reason):
+            list(index.lines("http://example.com/", match_type))
+
+
 def test_a_closed_index_gives_nothing(tree: Path) -> None:
     index = cdxmill.PrefixIndex(tree)
     answers = (index.items("http://example.com/*"), index.lines("http://example.com/*"))

@@ -337,6 +337,17 @@ def test_changed_lines_of_indexes_are_found(name: str, kind: str, with_manifest:
     assert any(name in line for line in told), told
 
 
+def test_a_block_without_its_last_line_end_is_found(foreign: Path) -> None:
+    shard = shard_files(foreign)[-1]
+    row = index_rows(foreign)[-1]
+    data = shard.read_bytes()
+    last = gzip.compress(gzip.decompress(data[row[2] :])[:-1])
+    shard.write_bytes(data[: row[2]] + last)
+    told = [line for line in found(foreign) if "its last line has no line end" in line]
+    assert len(told) == 1
+    assert f"{shard.name}@{row[2]}: block " in told[0]
+
+
 def test_every_damaged_block_is_named(cluster: Path) -> None:
     rows = rows_of((cluster / "part-00002").read_bytes())
     shard = cluster / "cdx-00002.gz"

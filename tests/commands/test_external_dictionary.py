@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,23 @@ def test_without_it_the_failure_names_its_id_and_the_option(home: Path, run_cdxm
     assert done.returncode == 1
     assert f"the frame needs the zstd dictionary {number}, and the file has none".encode() in done.stderr
     assert b"give it with --dictionary" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda data: data + bytes(17 << 20), b"is larger than 16 MiB"),
+        (lambda data: data[:40] + bytes(len(data) - 40), b"is a corrupt zstd dictionary"),
+        (lambda data: data[1:], b"is not a zstd dictionary"),
+    ],
+)
+def test_what_is_no_dictionary_is_refused(
+    change: Callable[[bytes], bytes], reason: bytes, home: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (home / "bad.dict").write_bytes(change((home / "x.dict").read_bytes()))
+    done = run_cdxmill("index", "-q", "-o", "-", "--dictionary", "bad.dict", "bare.warc.zst", cwd=home)
+    assert done.returncode == 2
+    assert reason in done.stderr
 
 
 def test_one_with_another_id_is_not_used(home: Path, run_cdxmill: RunCdxmill) -> None:

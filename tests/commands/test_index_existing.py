@@ -160,6 +160,20 @@ def test_a_row_of_a_killed_run_does_not_claim_the_output_of_another_archive(dire
     assert index("a.warc.gz", "b.warc.gz") == 0, "the row after half a row is read"
 
 
+def test_a_row_with_a_size_that_is_no_number_proves_nothing(
+    directory: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert index("a.warc.gz", "b.warc.gz") == 0
+    table, size = Path("out/.outputs.tsv"), Path("out/a.cdx.gz").stat().st_size
+    assert f"\t{size}\t" in table.read_text()
+    table.write_text(table.read_text().replace(f"\t{size}\t", f"\t{size}x\t"))
+    errors(capfd)
+    assert index("a.warc.gz") == 2
+    assert "--replace" in errors(capfd)
+    assert index("a.warc.gz", "--replace") == 0
+    assert index("a.warc.gz") == 0
+
+
 def test_indexes_of_archives_that_are_gone_are_named_and_stay(
     directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

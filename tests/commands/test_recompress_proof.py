@@ -114,13 +114,18 @@ def test_another_time_of_the_same_bytes_changes_nothing(iana: Path) -> None:
     assert recompress("a.warc.gz", output="out").kept == 1
 
 
-def test_a_file_of_the_user_with_the_name_of_a_proof_stays(iana: Path, run_cdxmill: RunCdxmill) -> None:
+@pytest.mark.parametrize(
+    "text", ["mine", '{"proof": 99}', '{"proof": 1, "old_file": {"size": 1, "sha256": "0"}}', "[]"]
+)
+def test_a_file_of_the_user_with_the_name_of_a_proof_stays(
+    text: str, iana: Path, run_cdxmill: RunCdxmill
+) -> None:
     Path("out/a.warc.zst").unlink()
-    Path("out/a.warc.zst.proof.json").write_text("mine")
+    Path("out/a.warc.zst.proof.json").write_text(text)
     done = run_cdxmill("recompress", "-o", "out", "a.warc.gz", cwd=iana)
     assert done.returncode == 2
     assert b"is not a proof" in done.stderr
-    assert Path("out/a.warc.zst.proof.json").read_text() == "mine"
+    assert Path("out/a.warc.zst.proof.json").read_text() == text
 
 
 @pytest.mark.parametrize("algorithm", ["sha1", "sha256", "md5"])

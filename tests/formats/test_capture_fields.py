@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdxmill.formats.lines.capture_fields import parse_fields, parse_object
+from cdxmill.formats.lines.capture_fields import field_reader, parse_fields, parse_object
 
 NAMES = st.one_of(st.sampled_from(["url", "status", "statuscode", "u", "urlkey", "orig.length"]), st.text())
 PLAIN = st.one_of(st.text(), st.integers(), st.booleans(), st.none())
@@ -122,12 +122,14 @@ def test_unusual_objects_are_read_as_json_reads_them(data: bytes) -> None:
     ("data", "reason"),
     [
         (b'com,a)/ 2020 {"url": 1', "invalid JSON in a line"),
+        (b'com,a)/ 2020 {"url": "http://a.com/', "invalid JSON in a line"),
         (b"com,a)/ 2020 x y", "invalid line, neither CDXJ nor CDX, with 4 fields"),
     ],
 )
 def test_invalid_lines_are_refused(data: bytes, reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        parse_fields(data)
+    for read in (parse_fields, field_reader("url")):
+        with pytest.raises(ValueError, match=reason):
+            read(data)
 
 
 def test_a_url_that_is_not_ascii_is_percent_encoded() -> None:

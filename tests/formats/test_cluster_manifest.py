@@ -127,6 +127,14 @@ def content() -> dict[str, Any]:
         (lambda content: content["shards"][1].update(bytes=-1), "entry 2 has an invalid number"),
         (lambda content: content["shards"][1].update(sha256="x" * 64), "entry 2 has an invalid number"),
         (lambda content: content["shards"].reverse(), "entry 1 is 'cdx-00001.gz', not cdx-00000.gz"),
+        (
+            lambda content: content.update(
+                change=1,
+                origin="0" * 64,
+                overlays=[{**content["shards"][0], "name": "../cdx-00000.gz"}],
+            ),
+            "is not an overlay of change 1",
+        ),
         (lambda content: content["compressor"].update(library="other"), "unknown compressor 'other'"),
         (lambda content: content["compressor"].update(level=13), "unknown compressor 'zlib', level 13"),
         (lambda content: content["compressor"].pop("version"), "compressor has missing"),

@@ -143,6 +143,7 @@ def test_a_flipped_bit_is_refused_or_gives_increasing_points(
         (written([b"a"], classes=(TEXT, TEXT)), "NullWritable"),
         (written([b"a"], flags=b"\1\0"), "uncompressed"),
         (written([b"a"], flags=b"\1\1"), "uncompressed"),
+        (written([b"a"]).replace(b"\x19org", b"\x8borg", 1), "bad length at 4"),
         (written([b"b", b"a"]), "must increase"),
         (written([b"a", b"a"]), "must increase"),
         (written([b"a", b"b"], 0).replace(b"\xff\xff\xff\xff" + MARKER, b"\xff\xff\xff\xff" + bytes(16)), "no sync"),

@@ -41,5 +41,6 @@ ENCODED: dict[str, tuple[bytes, bytes]] = {
     "zstd": (b"Content-Encoding: zstd\r\n", zstandard.ZstdCompressor(write_checksum=True).compress(TEXT)),
     "twice": (b"Content-Encoding: deflate, gzip\r\n", gzip.compress(zlib.compress(TEXT))),
     "no content": (b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n", b""),
+    "no deflated content": (b"Content-Encoding: deflate\r\n", b""),
 }
-PAYLOADS = {name: b"" if name == "no content" else TEXT for name in ENCODED}
+PAYLOADS = {name: b"" if name.startswith("no ") else TEXT for name in ENCODED}

@@ -58,6 +58,15 @@ def test_times_filters_and_the_newest_come_together(
     assert run(capfd, directory, "b.com/*", *options, "--count") == "3\n"
 
 
+@pytest.mark.parametrize("page", ["0", "1"])
+def test_a_page_from_its_end_has_the_lines_of_that_page(
+    directory: Path, capfd: pytest.CaptureFixture[str], page: str
+) -> None:
+    options = ["*.com", "--page-size", 2, "--page", page]
+    lines = run(capfd, directory, *options).splitlines()
+    assert run(capfd, directory, *options, "--sort", "reverse").splitlines() == lines[::-1] != []
+
+
 @pytest.mark.parametrize(
     ("collapse", "left"), [("4", 79), ("14", 800), ("urlkey", 400), ("urlkey:15", 40), ("status", 79)]
 )
@@ -220,6 +229,7 @@ def test_an_invalid_url_is_reported_and_the_others_are_answered(
         (["a.com", "--limit", "0"], "--limit"),
         (["a.com", "--limit", "many"], "--limit"),
         (["a.com", "--page", "7"], "page 7 does not exist"),
+        (["a.com", "--match-type", "suffix"], "suffix"),
         (["b.com/*", "--estimate", "--from", "2020"], "--from and --to for a single URL only"),
         (["a.com", "--count", "--estimate"], "cannot be used together"),
         (

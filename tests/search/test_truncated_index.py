@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,12 @@ import pytest
 from cdxmill.cluster.reader import open_cluster
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.zipnum import INDEX, MANIFEST
+from cdxmill.search.lookup import lookup
 from tests.conftest import RunCdxmill
 from tests.storage.range_server import serving
 
 from ..material.cdx_files import many_lines, write_plain
+from ..material.clusters import write_raw_cluster
 
 ALL = (b"", b"\xff")
 
@@ -97,6 +100,38 @@ def test_a_remote_index_that_misses_lines_is_an_error(
             server.add(f"/{path.name}", path.read_bytes())
         with pytest.raises(InputError, match="index"):
             blocks_of(server.url)
+
+
+def url_of(line: bytes) -> str:
+    """The URL of one of `many_lines`."""
+    ((host, page),) = re.findall(rb"^com,(\w+)\)/page/(\d+)", line)
+    return f"http://{host.decode()}.com/page/{page.decode()}"
+
+
+@pytest.mark.parametrize(
+    ("place", "other", "reason"),
+    [
+        (20, 25, "the index is not sorted after KEY"),
+        (64, 249, "the index is not sorted: KEY is out of order"),  # each is the first line of its page
+        (397, 398, "the index is not sorted: KEY is out of order"),
+    ],
+)
+def test_an_index_out_of_order_is_an_error_or_that_part_is_not_needed(
+    place: int, other: int, reason: str, tmp_path: Path
+) -> None:
+    lines = sorted(many_lines(400))
+    cluster = tmp_path / "C"
+    write_raw_cluster(cluster, lines, 1)
+    index = (cluster / INDEX).read_bytes().splitlines(keepends=True)
+    index[place], index[other] = index[other], index[place]
+    (cluster / INDEX).write_bytes(b"".join(index))
+    errors = set()
+    for line in lines:
+        try:
+            assert list(lookup(cluster, url_of(line))) == [line]
+        except InputError as error:
+            errors.add(re.sub("b'.*'", "KEY", error.reason))
+    assert errors == {reason}
 
 
 def test_a_summary_without_numbers_is_read(made: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -81,6 +82,27 @@ def test_a_copy_is_used_as_long_as_it_is_recent(
     (tmp_path / "list").write_bytes(b"new")
     monkeypatch.setattr(time, "time", lambda: kept.stat().st_mtime + age)
     assert read_recent(str(tmp_path / "list"), 99) == expected
+
+
+def test_an_old_copy_is_used_if_the_source_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CDXMILL_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "list").write_bytes(b"old")
+    assert read_recent(str(tmp_path / "list"), 99) == b"old"
+    (tmp_path / "list").unlink()
+    assert read_recent(str(tmp_path / "list"), 0) == b"old"
+
+
+def test_a_cache_that_cannot_be_written_to_costs_nothing_but_requests(source: Source, tmp_path: Path) -> None:
+    directory = tmp_path / "pages"
+    pages = _Pages(source.read_at, len(BODY), directory)
+    assert pages.read_at(0, 1) == BODY[:1]
+    shutil.rmtree(directory)
+    directory.write_bytes(b"a file")
+    assert pages.read_at(PAGE, 1) == BODY[PAGE : PAGE + 1]
+    assert pages.read_at(0, PAGE + 1) == BODY[: PAGE + 1]
+    assert directory.read_bytes() == b"a file"
 
 
 @pytest.mark.parametrize(("mode", "is_used"), [(0o700, True), (0o755, True), (0o720, False), (0o702, False)])

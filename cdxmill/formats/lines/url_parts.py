@@ -59,8 +59,7 @@ def _split_authority(text: str) -> tuple[str, int | None]:
     if text.count("@") > 1:
         return "", None
     found = _AUTHORITY.fullmatch(text.rpartition("@")[2])
-    if found is None:
-        return "", None
+    assert found is not None, "the pattern matches every text"
     port = found[2] or ""
     return found[1].lower(), int(port) if _PORT.fullmatch(port) else None
 

@@ -99,9 +99,7 @@ class _Body:
     def take(self, size: int) -> Pieces:
         while size:
             if not self._data:
-                self._data = next(self._pieces, b"")
-                if not self._data and (more := next(self._pieces, b"")):
-                    self._data = more
+                self._data = next(filter(None, self._pieces), b"")
                 if not self._data:
                     raise PayloadError(
                         f"the chunked payload is truncated ({size} bytes of a chunk are missing)"
@@ -128,7 +126,7 @@ def unzstd(pieces: Pieces) -> Pieces:
 def inflate(pieces: Pieces) -> Pieces:
     """The content of zlib data, or of raw deflate data, which many servers send instead."""
     start, pieces = _start(pieces, 2)
-    if len(start) < 2:
+    if not start:
         return pieces
     is_zlib = start[0] & 15 == 8 and int.from_bytes(start[:2], "big") % 31 == 0
     return _zlib_stream(pieces, zlib.MAX_WBITS if is_zlib else -zlib.MAX_WBITS)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from threading import Lock
 from typing import NamedTuple
 
@@ -173,10 +174,9 @@ class SecondaryIndex:
         last = max(0, -(-self._size // self._page) - 1)
         keys = [self._start(0, 0, last).key]
         keys += map(self._key, self._from(self._start(last, 0, last).offset, b""))
-        if keys != sorted(keys):
-            raise DamagedCluster(
-                f"the index is not sorted: its last lines sort before its first line, {_shown(keys[0])}"
-            )
+        wrong = next((later for earlier, later in pairwise(keys) if later < earlier), None)
+        if wrong is not None:
+            raise DamagedCluster(f"the index is not sorted: {_shown(wrong)} is out of order")
 
     def last_line(self) -> bytes | None:
         """The last line. None in an empty index."""
