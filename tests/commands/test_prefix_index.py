@@ -8,7 +8,6 @@ import os
 import struct
 import subprocess
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,6 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.commands.prefix_index import build_tree
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.lines.capture_fields import record_location
-from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.options.trees import TreeBuilding
 from cdxmill.running.failures import Failures
 
@@ -389,16 +386,3 @@ def test_the_layout_is_in_the_tree(tmp_path: Path, capfd: pytest.CaptureFixture[
     assert "its layout is kind:u8,place:u16; leave --layout out" in capfd.readouterr().err
     assert build(tmp_path, captures, replace=True) == tree
     assert list(map(short, all_of(tree))) == list(map(short, LINES))
-
-
-@pytest.mark.parametrize("name", ["iana.warc.gz", "post-test.warc.gz", "example-url-agnostic-orig.warc.gz"])
-def test_get_finds_the_records_of_what_is_printed(tmp_path: Path, pywb_warcs: Path, name: str) -> None:
-    archive = str(pywb_warcs / name)
-    assert main(["index", "-q", "-o", str(tmp_path / "a.cdxj"), archive]) == 0
-    lines = (tmp_path / "a.cdxj").read_bytes().splitlines()
-    found = all_of(build(tmp_path, tmp_path / "a.cdxj"))
-    assert len(found) == len(lines)
-    with closing(ArchiveStore(str(pywb_warcs))) as store:
-        for one in found[:: max(1, len(found) // 20)]:
-            location = record_location(one)
-            assert store.fetch_line(location)[1] is None

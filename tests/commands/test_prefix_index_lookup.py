@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from cdxmill.cli.main import main
+from cdxmill.formats.lines.capture_fields import record_location
+from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.search.lookup import lookup
 
 from ..material.cdx_files import write_plain
@@ -56,3 +59,16 @@ def test_what_is_printed_is_read_by_other_commands(
     (tmp_path / "found.cdxj").write_bytes(capfdbinary.readouterr().out)
     assert main(["zipnum", "-q", "-s", "1", "-o", str(tmp_path / "C"), str(tmp_path / "found.cdxj")]) == 0
     assert len(list(lookup(tmp_path / "C", "*.com"))) == len(LINES) - 1
+
+
+@pytest.mark.parametrize("name", ["iana.warc.gz", "post-test.warc.gz", "example-url-agnostic-orig.warc.gz"])
+def test_get_finds_the_records_of_what_is_printed(tmp_path: Path, pywb_warcs: Path, name: str) -> None:
+    archive = str(pywb_warcs / name)
+    assert main(["index", "-q", "-o", str(tmp_path / "a.cdxj"), archive]) == 0
+    lines = (tmp_path / "a.cdxj").read_bytes().splitlines()
+    found = all_of(build(tmp_path, tmp_path / "a.cdxj"))
+    assert len(found) == len(lines)
+    with closing(ArchiveStore(str(pywb_warcs))) as store:
+        for one in found[:: max(1, len(found) // 20)]:
+            location = record_location(one)
+            assert store.fetch_line(location)[1] is None
