@@ -26,7 +26,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from cdxmill.cluster.output import check_settled, mend, place_of
-from cdxmill.cluster.split_files import SPLITS, stored_splits
+from cdxmill.cluster.split_files import SPLITS
 from cdxmill.cluster.write import (
     FINISHED,
     KEPT,
@@ -41,6 +41,7 @@ from cdxmill.cluster.write import (
 )
 from cdxmill.errors import AbsentError, InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.manifest import Manifest, ShardEntry, format_manifest, origin_of
+from cdxmill.formats.clusters.split_points import parse
 from cdxmill.formats.clusters.zipnum import (
     CHANGE,
     INDEX,
@@ -151,11 +152,7 @@ def open_change(path: PathOrUrl, note: Callable[[str], None]) -> Iterator[Change
         manifest = read_manifest(place / MANIFEST)
         if fault := fault_of(place):
             raise InputError(str(place), fault, "check it with cdxmill verify")
-        points = stored_splits(place / SPLITS[0])
-        if points is None:
-            raise InputError(
-                str(place / SPLITS[0]), "cannot be read", "check the cluster with cdxmill verify"
-            )
+        points = parse((place / SPLITS[0]).read_bytes())
         change = Change(place, manifest, points, manifest.change + 1)
         try:
             _write(change.staged / _PLAN, json.dumps({"change": change.number}).encode())

@@ -18,6 +18,7 @@ from cdxmill.formats.clusters.manifest import splits_digest
 from cdxmill.formats.clusters.split_points import format_sequence_file, format_text, parse_text
 
 from ..material.cdx_files import write_gzip
+from ..material.clusters import write_raw_cluster
 from .checking import Told, found, shard_files
 
 if TYPE_CHECKING:
@@ -33,13 +34,34 @@ if TYPE_CHECKING:
         (b"cdx-00009.gz\tcdx-00000.gz\n", "names cdx-00009.gz, which is not a shard of this cluster"),
         (b"cdx-00000.gz\tcdx-00000.gz\tabsent/cdx-00000.gz\n", "the file is missing or unreadable"),
         (b"cdx-00000.gz\tcdx-00001.gz\n", "cdx-00000.gz is not at"),
+        (b"cdx-00000.gz\tchanged.gz\n", "that file has other contents"),
+        (b"cdx-00000.gz\t%b\n" % (b"long" * 99), "the file is missing or unreadable"),
     ],
 )
 def test_locations_that_are_not_those_of_the_shards_are_found(
     content: bytes, reason: str, cluster: Path
 ) -> None:
+    data = (cluster / "cdx-00000.gz").read_bytes()
+    (cluster / "changed.gz").write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     (cluster / "cluster.loc").write_bytes(content)
     assert any(reason in line for line in found(cluster))
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"a.warc.gz\t/a.warc.gz\nb.warc.gz\n", "line 2: expected a file name, a tab and a path or URL"),
+        (b"a.warc.gz\t\n", "line 1: expected a file name"),
+        (b"\t/a.warc.gz\n", "line 1: expected a file name"),
+        (b"b.warc.gz\t/b\na.warc.gz\t/a\n", "line 2: out of order"),
+    ],
+)
+def test_lines_of_archives_tsv_that_lead_nowhere_are_found(
+    content: bytes, reason: str, cluster: Path
+) -> None:
+    (cluster / "archives.tsv").write_bytes(content)
+    (told,) = found(cluster)
+    assert f"archives.tsv: {reason}" in told
 
 
 def test_locations_are_compared_with_the_option_location(cluster: Path) -> None:
@@ -133,6 +155,33 @@ def test_a_line_that_equals_a_split_point_belongs_to_the_shard_behind_it(
     told = found(cluster)
     assert len(told) == (reason is not None)
     assert reason is None or re.search(reason, told[0])
+
+
+def test_split_points_with_other_line_ends_are_found(cluster: Path) -> None:
+    text = (cluster / "splits.txt").read_bytes().replace(b"\n", b"\n\n")
+    (cluster / "splits.txt").write_bytes(text)
+    change_manifest(cluster, lambda content: content.update(splits_sha256=hashlib.sha256(text).hexdigest()))
+    assert any("it is not written as cdxmill writes it" in line for line in found(cluster))
+
+
+def test_of_many_corrupt_blocks_the_first_20_are_reported(tmp_path: Path) -> None:
+    write_raw_cluster(tmp_path / "C", [b"com,a)/%02d 2020 {}" % number for number in range(25)], 1)
+    shard = tmp_path / "C/cdx-00000.gz"
+    data = bytearray(shard.read_bytes())
+    rows = [line.split(b"\t") for line in (tmp_path / "C/cluster.idx").read_bytes().splitlines()]
+    for row in rows:
+        data[int(row[2]) + int(row[3]) // 2] ^= 0xFF
+    shard.write_bytes(data)
+    told = [line for line in found(tmp_path / "C") if "cdx-00000.gz@" in line]
+    assert len(told) == 21
+    assert told[-1].endswith(f"@{int(rows[-1][2])}: 5 more corrupt blocks")
+
+
+@pytest.mark.parametrize("name", ["splits.txt", "splits.seq"])
+def test_corrupt_split_points_are_found_without_the_manifest(name: str, cluster: Path) -> None:
+    (cluster / "cluster.json").unlink()
+    (cluster / name).write_bytes(b"b\na\n")
+    assert any(f"{name}: " in line for line in found(cluster))
 
 
 def test_of_a_moved_cluster_the_first_20_locations_are_reported(tmp_path: Path) -> None:

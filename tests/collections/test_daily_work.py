@@ -147,6 +147,54 @@ def test_more_than_was_meant_is_never_removed(query: str, match_type: str | None
     assert cdxmill.remove(crawl, "*.iana.org/*", dry_run=True).removed > 0
 
 
+@pytest.mark.parametrize(
+    ("words", "status", "reason"),
+    [
+        ((), 2, "nothing to remove; give QUERY"),
+        (("--from", "x"), 2, "'x'"),
+        (("--archives", "/dev/null"), 2, "/dev/null: has no names of archives"),
+        (("--keys", "urls"), 1, "urls: line 2 is not a key such as com,example)/page"),
+        (("--keys", "lines"), 1, "lines: line 1 is not a key such as com,example)/page"),
+        (("--exclude", "--match-type", "range", "iana.org/a iana.org/b"), 2, "no pattern of exclude.txt"),
+        (("--exclude", "--match-type", "exact", "iana.org/a*"), 2, "no pattern of exclude.txt"),
+    ],
+)
+def test_what_names_no_lines_removes_none(
+    words: tuple[str, ...], status: int, reason: str, crawl: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (crawl.parent / "urls").write_text("org,iana)/\nhttp://iana.org/about\n")
+    (crawl.parent / "lines").write_bytes(lines_of(crawl)[0] + b"\n")
+    before = {path.name: path.read_bytes() for path in crawl.glob("*.*")}
+    done = run_cdxmill("remove", "-q", "--keep-old", "0", crawl, *words, cwd=crawl.parent)
+    assert (done.returncode, done.stderr.count(b"\n")) == (status, 1), done.stderr
+    assert reason.encode() in done.stderr
+    assert {path.name: path.read_bytes() for path in crawl.glob("*.*")} == before
+
+
+@pytest.mark.parametrize(
+    ("query", "match_type", "pattern"),
+    [
+        ("iana.org/about", None, "iana.org/about"),
+        ("iana.org/about", "exact", "iana.org/about"),
+        ("iana.org/about", "prefix", "iana.org/about*"),
+        ("iana.org/about*", "prefix", "iana.org/about**"),
+        ("iana.org", "prefix", "iana.org*"),
+        ("www.iana.org", "host", "www.iana.org/*"),
+        ("iana.org/*", "host", "iana.org/*"),
+        ("iana.org", "domain", "*.iana.org"),
+        ("iana.org/*", "domain", "*.iana.org/"),
+    ],
+)
+def test_what_is_excluded_is_what_is_removed(
+    query: str, match_type: str | None, pattern: str, crawl: Path
+) -> None:
+    cdxmill.remove(crawl, query, match_type=match_type, exclude=True, keep_old=0)
+    assert (crawl / "exclude.txt").read_text().splitlines()[1:] == [pattern]
+    left = lines_of(crawl)
+    cdxmill.remove(crawl, pattern, keep_old=0)
+    assert lines_of(crawl) == left
+
+
 def test_what_is_excluded_never_comes_back(crawl: Path, pywb_warcs: Path, run_cdxmill: RunCdxmill) -> None:
     cdxmill.remove(crawl, "iana.org/about*", exclude=True, keep_old=0)
     left = lines_of(crawl)

@@ -159,6 +159,21 @@ def test_a_damaged_overlay_is_never_skipped(ending: str, is_gone: bool, cluster:
     assert cdxmill.verify(cluster).failures
 
 
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        (b"", "is corrupt"),
+        (b"com,example)/000 2020\toverlay-00001-1.gz\t0\tx\n", "is corrupt"),
+        (b"com,example)/000 2020\toverlay-00001-1.gz\t0\t20\n", "does not have the blocks of"),
+        (b"com,example)/000 2020\toverlay-00001-1.gz\t0\t20\n" * 2, "does not have the blocks of"),
+    ],
+)
+def test_an_overlay_with_another_index_gives_no_answer(rows: bytes, reason: str, cluster: Path) -> None:
+    (cluster / overlays(cluster)[0].replace(".gz", ".idx")).write_bytes(rows)
+    with pytest.raises(InputError, match=reason):
+        list(cdxmill.lookup(cluster, "example.com/*"))
+
+
 def test_an_export_skips_a_damaged_block(cluster: Path, run_cdxmill: RunCdxmill) -> None:
     """One of a shard and one of an overlay are reported, as those of a cluster without overlays are."""
     overlay = cluster / overlays(cluster)[1]

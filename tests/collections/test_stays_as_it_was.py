@@ -87,6 +87,18 @@ def test_a_corrupt_block_stops_a_change(
     assert content(cluster) == before
 
 
+@every_command
+def test_a_corrupt_index_of_a_shard_stops_a_change(name: str, cluster: Path, run_cdxmill: RunCdxmill) -> None:
+    """Of the same size, so that it is noticed only when its lines are read."""
+    for part in cluster.glob("part-*"):
+        part.write_bytes(part.read_bytes().replace(b"\t", b" "))
+    before = content(cluster)
+    done = run_cdxmill(*COMMANDS[name])
+    assert (done.returncode, done.stderr.count(b"\n")) == (1, 1), done.stderr
+    assert re.search(rb"C/part-0000\d(-\d)?: .*cdxmill verify", done.stderr), done.stderr
+    assert content(cluster) == before
+
+
 @pytest.fixture
 def held(cluster: Path) -> Iterator[Path]:
     """The cluster, while another run holds it."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -16,9 +18,10 @@ import pytest
 from cdxmill.commands.exporting import table_part
 from cdxmill.formats.clusters.manifest import format_manifest, parse_manifest
 from cdxmill.storage.local import temporary_name
+from cdxmill.storage.location import Location
 
 from ..material.clusters import write_raw_cluster
-from .conftest import build, export, query
+from .conftest import build, export, query, text_of
 
 COMMON_CRAWL = (
     "url_surtkey string, url string, url_host_name string, url_host_tld string, url_host_2nd_last_part string,"
@@ -193,6 +196,28 @@ def test_partitions_are_directories(cluster: Path, tmp_path: Path) -> None:
     ] + [f"crawl={none}/subset={none}/part-00000.c000.zstd.parquet"]
 
 
+def test_more_than_100_partitions_are_refused(
+    cluster: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = b'com,a)/ 20200101000000 {"url": "http://a.com/", "filename": "crawl-data/%d/segments/1/warc/a"}'
+    for number, status in ((100, 0), (101, 2)):
+        (tmp_path / "d.cdxj").write_bytes(text_of(sorted(line % crawl for crawl in range(number))))
+        assert export("d.cdxj", "--to", "parquet", "-o", str(number), "--partition") == status
+    assert "--partition: more than 100 crawls and subsets; export without it" in capsys.readouterr().err
+    assert files(Path("101")) == []
+
+
+def test_the_files_of_a_cdx_file_have_at_most_the_lines_that_were_asked_for(
+    cluster: Path, lines: list[bytes]
+) -> None:
+    """Its lines are one range of keys."""
+    assert export("c.cdxj", "--to", "parquet", "-o", "t", "--file-lines", "1000") == 0
+    found = [
+        pyarrow.parquet.ParquetFile(path).metadata.num_rows for path in sorted(Path("t").glob("*.parquet"))
+    ]
+    assert (sum(found), max(found)) == (len(lines), 1000)
+
+
 def test_no_line_is_dropped_and_what_is_missing_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -314,6 +339,31 @@ def test_what_a_killed_run_left_is_deleted(cluster: Path) -> None:
     (left / "part-00000.c000.zstd.parquet").write_bytes(b"PAR1")
     assert export("c", "--to", "parquet", "-o", "t") == 0
     assert not left.exists()
+
+
+def test_what_others_have_under_a_temporary_name_stays(cluster: Path) -> None:
+    """A file, a link, and the directory of a run that is not finished."""
+    file, link, held = (Path(f".t.{number}-0123abcd.tmp") for number in range(3))
+    file.write_text("precious")
+    link.symlink_to("c")
+    held.mkdir()
+    (held / "part-00000.c000.zstd.parquet").write_bytes(b"PAR1")
+    handle = os.open(held, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    assert export("c", "--to", "parquet", "-o", "t") == 0
+    os.close(handle)
+    assert (file.read_text(), files(held)) == ("precious", ["part-00000.c000.zstd.parquet"])
+    assert link.is_symlink() and (Path("c") / "cluster.json").exists()
+
+
+def test_a_table_is_replaced_where_directories_cannot_be_exchanged(
+    cluster: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert export("c", "--to", "parquet", "-o", "t") == 0
+    monkeypatch.setattr(Location, "exchange", lambda one, other: False)
+    assert export("c", "br,*", "--to", "parquet", "-o", "t", "--replace") == 0
+    assert query("SELECT count(*) FROM 't/*.parquet'") == [[0]]
+    assert [path.name for path in Path.cwd().iterdir() if path.name.startswith(".")] == []
 
 
 def test_a_full_disk_stops(cluster: Path) -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import build, export, text_of
+from cdxmill.commands.exporting import text
+
+from .conftest import LINES, build, export, text_of
 
 
 def test_all_lines_as_cdxj(
@@ -55,6 +57,42 @@ def test_a_line_that_cannot_be_parsed_is_reported(tmp_path: Path, monkeypatch: p
     assert b"com,a)/ 20200101000000 {[}" in Path("t.csv").read_bytes()
     assert export("a.cdxj", "--to", "cdxj", "-o", "t.cdxj") == 0
     assert Path("t.cdxj").read_bytes() == Path("a.cdxj").read_bytes()
+
+
+def test_a_line_that_cannot_be_cdxj_is_written_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        "com,a)/ 20200101000000 http://a.com/ text/html 200 A - - 5 6 a.warc.gz",
+        "com,b)/ 2020 http://b.com/",
+    ]
+    Path("a.cdx").write_text(" CDX N b a m s k r M S V g\n" + "".join(f"{line}\n" for line in lines))
+    assert export("a.cdx", "--to", "cdxj", "-o", "t.cdxj") == 1
+    assert capsys.readouterr().err.count("the line is written as it is") == 1
+    first, second = Path("t.cdxj").read_text().splitlines()
+    assert first.startswith('com,a)/ 20200101000000 {"url": "http://a.com/"')
+    assert second == lines[1]
+
+
+def test_more_captures_than_excel_shows_are_noted(
+    cluster: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for rows, said in (
+        (LINES + 1, ""),
+        (LINES, f"note: Excel shows the first {LINES - 1} of {LINES} captures\n"),
+    ):
+        monkeypatch.setattr(text, "EXCEL_ROWS", rows)
+        assert export("c", "--to", "csv", "-o", "t.csv", "--replace") == 0
+        assert capsys.readouterr().err == said
+
+
+def test_the_lines_of_several_sources_are_exported_in_order(cluster: Path, lines: list[bytes]) -> None:
+    Path("a.cdxj").write_bytes(text_of(lines[::2]))
+    Path("b.cdxj").write_bytes(text_of(lines[1::2]))
+    for form in ("cdxj", "csv", "parquet"):
+        assert export("a.cdxj,b.cdxj", "--to", form, "-o", f"t.{form}") == 0
+    assert Path("t.cdxj").read_bytes() == text_of(lines)
 
 
 @pytest.mark.parametrize(

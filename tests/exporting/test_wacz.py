@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -273,12 +274,16 @@ def test_a_program_signs_the_wacz(source: Path, here: Path) -> None:
     [
         ("false", b"ended with 1 (without a message)"),
         ("echo {}", b"printed no JSON object with a signature"),
+        ("echo {", b"printed no JSON object with a signature"),
+        ("../not-a-program", b"--sign-command ../not-a-program: Exec format error; run it again"),
         ("""echo '{"signature": "x", "hash": "y"}'""", b"signed another hash or time"),
     ],
 )
 def test_a_program_that_does_not_sign_stops_the_export(
     program: str, message: bytes, source: Path, here: Path, run_cdxmill: RunCdxmill
 ) -> None:
+    (here.parent / "not-a-program").write_bytes(b"\x7fELF")
+    (here.parent / "not-a-program").chmod(0o700)
     command = ["export", "-q", source / "c", "*.example.com", "--to", "wacz", "-o", "s.wacz"]
     done = run_cdxmill(*command, "--sign-command", program, cwd=here)
     assert (done.returncode, left(here)) == (3, [".s.wacz.work"])
@@ -297,6 +302,7 @@ def test_a_program_that_does_not_sign_stops_the_export(
         ("a.wacz --sign-command nothing-of-this-name", 2, b"is not found"),
         ("a.wacz --sign-command 'x", 2, b"--sign-command 'x: No closing quotation"),
         ("a.wacz --sign-command=", 2, b"is empty"),
+        ("fifo.wacz --replace", 2, b"fifo.wacz: is not a file; choose another output file"),
         ("a.wacz --fl url", 2, b"--fl"),
         ("a.wacz none.example.net", 1, b"no capture matches the query; no WACZ is written"),
     ],
@@ -306,6 +312,7 @@ def test_what_is_refused_changes_nothing(
 ) -> None:
     Path("there.wacz").write_text("precious")
     Path("directory.wacz").mkdir()
+    os.mkfifo("fifo.wacz")
     with zipfile.ZipFile("i.wacz", "w") as package:
         package.write(source / "warcs/iana.warc.gz", "archive/iana.warc.gz")
     output, *rest = words.split()

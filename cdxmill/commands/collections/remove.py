@@ -35,6 +35,7 @@ from cdxmill.formats.clusters.zipnum import (
     parse_path_index,
 )
 from cdxmill.formats.lines.capture_fields import field_reader
+from cdxmill.formats.lines.lookup_query import TimeRange
 from cdxmill.options.collections import Removing
 from cdxmill.options.option import optional_path, text_list
 from cdxmill.outputs.names import unique_name
@@ -57,6 +58,7 @@ def remove(asked: Removing, failures: Failures, out: Print | None = None) -> Cha
     corrupt where it would change, StoppedError if it cannot be written.
     """
     archives = _archives(optional_path(asked.archives))
+    excluded = [_pattern(one, asked.match_type) for one in text_list(asked.queries)] if asked.exclude else []
     if not asked.dry_run:
         make_changeable(asked, failures)
     with open_change(os.fspath(asked.cluster), failures.note) as change, work_directory(change) as scratch:
@@ -70,7 +72,7 @@ def remove(asked: Removing, failures: Failures, out: Print | None = None) -> Cha
         if asked.dry_run:
             _print(done, out)
         else:
-            _commit(change, done, asked, archives)
+            _commit(change, done, asked, archives, excluded)
             if done.counts.removed or kept_shards(change.place):
                 _wait(change, asked)
                 delete_kept(change.place, 0)
@@ -107,14 +109,16 @@ def _print(done: Done, out: Print | None) -> None:
         out(text_of(lines))
 
 
-def _commit(change: Change, done: Done, asked: Removing, archives: frozenset[str] | None) -> None:
+def _commit(
+    change: Change, done: Done, asked: Removing, archives: frozenset[str] | None, excluded: Sequence[str]
+) -> None:
     files: dict[str, bytes] = {}
     queries = text_list(asked.queries)
     is_whole = archives is not None and not (queries or asked.keys or asked.from_ts or asked.to)
     if is_whole and archives is not None and has_archive_index(change.place):
         files[ARCHIVES] = _without(change, archives)
-    if asked.exclude:
-        files[EXCLUDED] = _excluded(change, asked.match_type, queries)
+    if excluded:
+        files[EXCLUDED] = _excluded(change, excluded)
     if done.shards == list(change.manifest.files) and not files:
         return
     said = {
@@ -138,25 +142,29 @@ def _without(change: Change, archives: Iterable[str]) -> bytes:
     return format_path_index((name, one) for name, places in listed if name not in gone for one in places)[0]
 
 
-def _excluded(change: Change, match_type: str | None, queries: Sequence[str]) -> bytes:
-    """The exclusion list with more queries."""
+def _excluded(change: Change, patterns: Sequence[str]) -> bytes:
+    """The exclusion list with more patterns."""
     try:
         before = (change.place / EXCLUDED).read_bytes()
     except AbsentError:
         before = b"# What must never come back: a URL or pattern in each line, as for cdxmill remove\n"
     known = set(before.decode("utf-8", "surrogateescape").splitlines())
-    new = [query for query in (_pattern(one, match_type) for one in queries) if query not in known]
-    return before + "".join(f"{query}\n" for query in new).encode("utf-8", "surrogateescape")
+    new = [pattern for pattern in patterns if pattern not in known]
+    return before + "".join(f"{pattern}\n" for pattern in new).encode("utf-8", "surrogateescape")
 
 
 def _pattern(query: str, match_type: str | None) -> str:
     """The pattern that means the same as a query with a match type. Raises UsageError if there is none."""
-    if match_type in (None, "exact"):
-        return query
-    if match_type == "range":
-        raise UsageError("--exclude takes no ranges; give prefixes")
     bare = query.removesuffix("*")
-    return {"prefix": f"{bare}*", "domain": f"*.{bare}"}.get(match_type or "", f"{bare.rstrip('/')}/*")
+    if match_type == "host":  # its range is larger, by keys that no URL has
+        return f"{bare.rstrip('/')}/*"
+    pattern = {"prefix": f"{query}*", "domain": f"*.{bare}"}.get(match_type or "", query)
+    wanted = ranges_of([query], match_type, TimeRange())
+    if match_type == "range" or ranges_of([pattern], None, TimeRange()) != wanted:
+        raise UsageError(
+            f"{query}: no pattern of exclude.txt means it with --match-type {match_type}; omit --exclude"
+        )
+    return pattern
 
 
 def _cdx_files(change: Change, done: Done) -> list[str]:
