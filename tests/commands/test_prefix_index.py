@@ -176,11 +176,6 @@ def test_any_layout_can_be_named(tmp_path: Path, capfd: pytest.CaptureFixture[st
     tree = build(tmp_path, file, layout=layout, block_size=40)
     assert main(["prefix-index", "search", tree, "http*", "--layout", layout]) == 0
     assert capfd.readouterr().out == "http://a.com/\t1\t2\nhttp://b.com/ x\t255\t65535\n"
-    for words in (["--from", "2020"], ["--filter", "=status:200"], ["--fl", "url"], ["--output", "csv"]):
-        assert main(["prefix-index", "search", tree, "http*", *words]) == 2
-        assert "has no captures: no fields, times and filters" in capfd.readouterr().err
-    assert main(["lookup", tree, "http://a.com/"]) == 2
-    assert "use cdxmill prefix-index search" in capfd.readouterr().err
     with pytest.raises(InputError, match="place 65536 needs more than 16 bits"):
         build(
             tmp_path / "2",
@@ -306,39 +301,6 @@ def test_an_invalid_query_of_many_is_reported(tmp_path: Path, capfd: pytest.Capt
     assert len(out.splitlines()) == len(told.splitlines()) == 1
     assert main(["prefix-index", "search", tree, "**"]) == 2
     assert main(["prefix-index", "search", tree, "*"]) == 0
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"), [(["--from", "soon"], "soon"), (["--filter", "status=200"], "expected =status:200")]
-)
-def test_a_wrong_option_is_reported_in_one_line(
-    tmp_path: Path, words: list[str], reason: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    tree = build(tmp_path, write_plain(tmp_path / "a.cdxj", LINES))
-    assert main(["prefix-index", "search", tree, "*", *words]) == 2
-    (line,) = capfd.readouterr().err.splitlines()
-    assert reason in line
-
-
-def test_only_a_cluster_has_shards_elsewhere(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    file = write_plain(tmp_path / "a.cdxj", LINES)
-    for source in (file, build(tmp_path, file), f"{file},{tmp_path}/x.tree"):
-        assert main(["lookup", str(source), "*", "--shard-index-loc", "^", "there/"]) == 2
-        assert "--shard-index-loc needs a cluster" in capfd.readouterr().err
-
-
-def test_the_lines_of_a_tree_beside_a_cluster_are_counted_for_an_estimate(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    tree = build(tmp_path, write_plain(tmp_path / "a.cdxj", LINES))
-    cluster = write_raw_cluster(tmp_path / "C", LINES[:20], 20)
-    found = []
-    for source in (tree, cluster, f"{cluster},{tree}"):
-        assert main(["lookup", source, "*.example.com", "--estimate"]) == 0
-        found.append(json.loads(capfd.readouterr().out))
-    assert found[0] == {"lines": 602, "least": 602, "most": 602, "blocks": 0}
-    assert found[2]["lines"] == found[1]["lines"] + 602
-    assert (found[2]["least"], found[2]["blocks"]) == (602, found[1]["blocks"])
 
 
 def test_no_regular_file_is_no_tree(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -224,6 +224,34 @@ def test_sorted_files_one_after_the_other_give_all_lines(
         assert list(lookup(path, f"{host}.com/*")) == wanted
 
 
+@pytest.mark.parametrize(("one", "other"), [(2, 3), (2, 9), (5, 6), (1, 9)])
+def test_pages_out_of_order_are_an_error_if_they_are_read(
+    one: int, other: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cdx_file, "_CHECKED", 0)
+    monkeypatch.setattr(cdx_file, "spread_pages", lambda pages, parts: [])  # nothing is noticed at the start
+    page, lines = PAGE // len(HALF[0]), [*HALF]
+    for start, of in ((one, other), (other, one)):
+        lines[start * page : (start + 1) * page] = HALF[of * page : (of + 1) * page]
+    path = write_plain(tmp_path / "a.cdxj", lines)
+    for question in ("*", "host049.com/*") if (one, other) == (1, 9) else ("*",):
+        with pytest.raises(InputError, match=r"the lines are not sorted near byte.*LC_ALL=C sort"):
+            list(lookup(path, question))
+
+
+@pytest.mark.parametrize("was_read", [True, False])
+def test_a_file_that_becomes_shorter_while_it_is_open_is_an_error(was_read: bool, tmp_path: Path) -> None:
+    path = write_plain(tmp_path / "a.cdxj", HALF)
+    query = PreparedQuery(Query())
+    keys = query.keys("*")
+    with open_searched(path, None, keys) as opened:
+        if was_read:
+            assert sum(map(len, query.answer(opened, keys))) == len(HALF)
+        path.write_bytes(path.read_bytes()[:-100_000])
+        with pytest.raises(InputError, match="shorter while it was read; run it again"):
+            list(query.answer(opened, keys))
+
+
 def test_a_remote_file_shows_its_order_with_few_requests() -> None:
     with serving() as server:
         server.add("/sorted.cdxj", as_text(sorted([*SMALL, *HALF])))

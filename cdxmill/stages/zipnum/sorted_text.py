@@ -69,9 +69,17 @@ class TextIndex(SecondaryIndex):
         end = data.find(b"\n", start) if start or not page else -1
         return data[start:end] if end >= 0 else self._first_line(page).key
 
+    def _rest_of_page(self, pos: int) -> bytes:
+        try:
+            return super()._rest_of_page(pos)
+        except DamagedCluster:
+            raise BecameShorter from None
+
     def _start(self, page: int, left: int, right: int) -> Start:
         try:
             return super()._start(page, left, right)
+        except BecameShorter:
+            raise
         except DamagedCluster:
             raise out_of_order(page * PAGE) from None
 
@@ -86,7 +94,7 @@ class SortedPieces(BlockPieces):
         _, shard, offset, length = self.block
         data = self._read(shard, offset, length + _BEGUN)
         if len(data) < length:
-            raise NotSorted("the file became shorter while it was read")
+            raise BecameShorter
         lines, following = data[:length].split(b"\n")[:-1], data[length:].partition(b"\n")[0]
         if offset == 0:
             lines = list(filter(is_capture_line, lines))
@@ -100,9 +108,18 @@ class SortedPieces(BlockPieces):
 
 
 class NotSorted(DamagedCluster):
-    """The lines of a CDX file are not sorted, or change while they are read."""
+    """The lines of a CDX file are not sorted."""
 
     hint = "sort it with LC_ALL=C sort, or build a cluster with cdxmill zipnum"
+
+
+class BecameShorter(DamagedCluster):
+    """A CDX file changed while it was open."""
+
+    hint = "run it again when nothing writes to the file"
+
+    def __init__(self) -> None:
+        super().__init__("the file became shorter while it was read")
 
 
 def out_of_order(offset: int) -> NotSorted:
