@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack
@@ -68,7 +69,7 @@ class JoinedRanges:
             return
         with stopping(directory):
             directory.mkdir(parents=True, exist_ok=True)
-            file = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115 - closed with the last reference to it
+            file = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115 - closed with `read_file`
             done = 0
             while piece := self._ask(start + done, min(_FETCH_PIECE, size - done)):
                 file.write(piece)
@@ -78,6 +79,7 @@ class JoinedRanges:
             file.seek(offset)
             return file.read(size)
 
+        weakref.finalize(read_file, file.close)
         self._fetched, self._start, self._size = read_file, start, done
 
     def read_at(self, offset: int, size: int) -> bytes:

@@ -181,6 +181,8 @@ def _times(fields: dict[str, Any]) -> Times | None:
             return Times(kind, str(value).encode())
     for kind in ("newer", "older"):
         if value := fields.get(kind):
+            if unknown := set(value) - set(_UNITS):
+                raise ValueError(f"unknown unit {min(unknown)!r}: expected one of {', '.join(_UNITS)}")
             months = sum(int(value.get(unit, 0)) * size for unit, size in _UNITS.items())
             return Times(kind, months=months, days=int(value.get("days", 0)) + 7 * int(value.get("weeks", 0)))
     return None

@@ -15,8 +15,10 @@ import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
 from cdxmill.commands.get import get_record
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.lines.capture_fields import record_location
 from cdxmill.options.records import Getting
+from cdxmill.search.originals import first_original
 from tests.storage.range_server import serving
 
 from ..material.clusters import shards_of
@@ -259,6 +261,22 @@ def test_archives_are_found_by_a_path_index_as_pywb_has_it(dated: Path, tmp_path
     with pytest.raises(InputError, match=r"d\.warc\.gz: is not in the path index"):
         got_by_index = get_record(Getting(dated / "C", url_of("page"), archives=tmp_path / "paths.txt"))
         b"".join(got_by_index)
+
+
+def test_a_path_index_that_does_not_exist_is_wrong_usage(dated: Path) -> None:
+    with serving() as server, pytest.raises(UsageError, match=r"paths\.txt: .*404"):
+        b"".join(get_record(Getting(dated / "C", url_of("page"), archives=f"{server.url}/paths.txt")))
+
+
+def test_a_line_without_a_record_is_no_original() -> None:
+    place = b'"digest": "A", "offset": "7", "length": "9", "filename": "a.warc.gz"}'
+    lines = [
+        b'com,a)/ 2019 {"digest": "A"}',
+        b'com,a)/ 2020 {"mime": "warc/revisit", %b' % place,
+        b"com,a)/ 2021 {%b" % place,
+    ]
+    assert first_original(lines, "A") == (lines[2], record_location(lines[2]))
+    assert first_original(lines[:2], "A") is None
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,12 @@ def test_the_rest_of_a_damaged_cluster_is_reported(
     assert report["totals"]["captures"] == 6500
     assert report["failures"]["number"] == 1
     assert "cdx-00000.gz@" in capsys.readouterr().err
+    page = tmp_path / "page.html"
+    assert main(["report", str(cluster), "--html", str(page)]) == 1
+    assert re.search(r"Failures of this report\s+1\n", capsys.readouterr().out)
+    (listed,) = re.findall("What this report could not read.*?</section>", page.read_text(), re.DOTALL)
+    assert f"<li>{shard}@" in listed
+    assert "1 of 1" in listed
 
 
 def test_odd_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -250,10 +256,26 @@ def test_compare_shows_what_was_added_and_what_is_gone(
         assert [row["name"] for row in hosts["gone"]] == ["gone.com"]
         assert hosts["changed"] == [{"name": "stays.com", "before": 1, "captures": 2}]
         assert report["compared"]["totals"]["captures"] == {"before": 2, "now": 3}
-    (tmp_path / "bad.json").write_text("[1]")
-    assert main(["report", str(now), "--compare", str(tmp_path / "bad.json")]) == 2
+    page = tmp_path / "page.html"
+    assert main(["report", str(now), "--compare", str(before), "--html", str(page)]) == 0
+    shown = re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", page.read_text()))
+    out = re.sub(r"[^\w.:]+", " ", capsys.readouterr().out)
+    for what, row in (("added", "new.com 0 1"), ("gone", "gone.com 1 0"), ("changed", "stays.com 1 2")):
+        assert f"Hosts: {what} Name Before Now {row}" in shown
+        assert f"Hosts: {what} before now {row}" in out
     assert main(["report", str(now), "--compare", str(tmp_path / "absent")]) == 2
-    assert "is not the JSON of cdxmill report" in capsys.readouterr().err
+    capsys.readouterr()
+    good = (before.parent / "report.json").read_text()
+    for bad, reason in (
+        ("[1]", "is not the JSON of cdxmill report"),
+        ('{"format": 1}', "is not the JSON of cdxmill report"),
+        (good.replace('"complete"', '"whole"', 1), "is not the JSON of cdxmill report"),
+        (good[:-9], "cannot be read as a report (it is not JSON)"),
+        ("[" * 100_000, "cannot be read as a report (it is not JSON)"),
+    ):
+        (tmp_path / "bad.json").write_text(bad)
+        assert main(["report", str(now), "--compare", str(tmp_path / "bad.json")]) == 2
+        assert f"bad.json: {reason}" in capsys.readouterr().err
 
 
 def test_python(tmp_path: Path) -> None:

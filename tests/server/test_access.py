@@ -90,6 +90,31 @@ def test_an_embargo_hides_what_is_in_its_period(embargo: str, hidden: str) -> No
     assert access.visible()(f"org,a)/ {other[embargo.partition(':')[0]]} {{}}".encode())
 
 
+@pytest.mark.parametrize(
+    ("kind", "period", "hidden", "shown"),
+    [
+        ("newer", {"years": 1, "weeks": 1}, "20230325000000", "20230320000000"),
+        ("older", {"months": 1, "days": 1}, "20240220000000", "20240301000000"),
+        ("older", {"years": 9999}, "00001231000000", "00010102000000"),
+        ("older", {"days": 10**12}, "00001231000000", "00010102000000"),
+    ],
+)
+def test_a_rule_may_hold_for_a_period(
+    kind: str, period: dict[str, int], hidden: str, shown: str, tmp_path: Path
+) -> None:
+    path = rules_of(tmp_path, {"org,a)/": {"access": "exclude", kind: period}})
+    visible = Access(read_rules([locate(path)]), now=lambda: NOW).visible()
+    assert not visible(f"org,a)/ {hidden} {{}}".encode())
+    assert visible(f"org,a)/ {shown} {{}}".encode())
+
+
+@pytest.mark.parametrize("period", ["1y", {"year": 1}, {"years": "x"}, 7, [1]])
+def test_a_rule_with_a_wrong_period_is_refused(period: object, tmp_path: Path) -> None:
+    path = rules_of(tmp_path, {"org,a)/": {"access": "exclude", "newer": period}})
+    with pytest.raises(InputError, match="line 1 is no access rule"):
+        read_rules([locate(path)])
+
+
 @pytest.mark.parametrize("text", ["", "newer", "newer:", "newer:1", "sooner:1y", "before:x", "older:1y 2m"])
 def test_a_wrong_embargo_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="invalid embargo"):

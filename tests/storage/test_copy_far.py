@@ -67,6 +67,24 @@ def test_each_range_is_asked_for_once(tmp_path: Path, server: RangeServer, lines
     assert found.fetched > 0
 
 
+def test_a_record_that_is_too_large_for_memory_is_fetched_in_pieces(
+    tmp_path: Path, server: RangeServer, lines: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = lines[::10]
+    status, whole = copy(tmp_path, server, wanted)
+    assert status == 0
+    requests = len(server.seen)
+    monkeypatch.setattr(joined_ranges, "_HELD", 5000)
+    monkeypatch.setattr(joined_ranges, "_FETCH_PIECE", 4000)
+    (tmp_path / "pieces").mkdir()
+    status, copied = copy(tmp_path / "pieces", server, wanted)
+    assert (status, copied) == (0, whole)
+    assert len(whole) == len(wanted)
+    assert len(server.seen) - requests == 3 * len(wanted)
+    files = [sorted((tmp_path / place).glob("*.warc.gz")) for place in ("out", "pieces/out")]
+    assert [path.read_bytes() for path in files[0]] == [path.read_bytes() for path in files[1]] != []
+
+
 def test_a_range_that_cannot_be_read_is_reported_for_its_own_records(
     tmp_path: Path, server: RangeServer, lines: list[bytes], capfd: pytest.CaptureFixture[str]
 ) -> None:
