@@ -17,8 +17,11 @@ import pytest
 import cdxmill
 from bench.browser import dump_dom, find_chromium, find_program, print_pdf
 from cdxmill.cli.main import main
+from cdxmill.commands.reporting import parts
 from cdxmill.stages import native
 from cdxmill.stages.report.capture_sums import DictSums
+
+from ..material.clusters import write_raw_cluster
 
 NASTY = "</script><img src=x onerror=alert(1)>\"'&"
 
@@ -114,6 +117,43 @@ def test_the_rest_of_a_damaged_cluster_is_reported(
     assert report["totals"]["captures"] == 6500
     assert report["failures"]["number"] == 1
     assert "cdx-00000.gz@" in capsys.readouterr().err
+
+
+def test_of_many_corrupt_blocks_and_lines_the_first_are_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_raw_cluster(
+        tmp_path / "C", [line(f"com,a)/{n:02d}", length="1").encode()[:-1] for n in range(30)], 1
+    )
+    shard = tmp_path / "C/cdx-00000.gz"
+    rows = [row.split(b"\t") for row in (tmp_path / "C/cluster.idx").read_bytes().splitlines()]
+    data = bytearray(shard.read_bytes())
+    for row in rows[:-1]:
+        data[int(row[2]) + int(row[3]) // 2] ^= 0xFF
+    shard.write_bytes(data)
+    (tmp_path / "odd.cdxj").write_bytes(
+        line("com,a)/", length="8").encode() + b'com,b)/ 2020 {"mime": }\n' * 40
+    )
+    for path, more in (
+        (tmp_path / "C", "more corrupt blocks"),
+        (tmp_path / "odd.cdxj", "more lines of this kind"),
+    ):
+        status, report = reported(path)
+        assert (status, report["totals"]["captures"]) == (1, 1)
+        told = capsys.readouterr().err.splitlines()
+        (rest,) = (re.search(rf": (\d+) {more}", one) for one in told if more in one)
+        assert rest is not None
+        assert int(rest[1]) + len(told) - 1 == (29 if more.endswith("blocks") else 40)
+
+
+def test_a_large_cdx_file_is_reported_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line that two pieces share is one line."""
+    monkeypatch.setattr(parts, "_TEXT", 1)
+    text = "".join(line(f"com,a)/{number:06d}", length="2") for number in range(30000))
+    (tmp_path / "a.cdxj").write_text(text)
+    status, report = reported(tmp_path / "a.cdxj")
+    totals = report["totals"]
+    assert (status, totals["captures"], totals["bytes"], totals["invalid_lines"]) == (0, 30000, 60000, 0)
 
 
 def test_odd_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -236,6 +276,9 @@ def test_compare_shows_what_was_added_and_what_is_gone(
     assert main(["report", str(now), "--compare", str(tmp_path / "bad.json")]) == 2
     assert main(["report", str(now), "--compare", str(tmp_path / "absent")]) == 2
     assert "is not the JSON of cdxmill report" in capsys.readouterr().err
+    (tmp_path / "bad.json").write_text('{"format": ')
+    assert main(["report", str(now), "--compare", str(tmp_path / "bad.json")]) == 2
+    assert "bad.json: cannot be read as a report (it is not JSON)" in capsys.readouterr().err
 
 
 def test_python(tmp_path: Path) -> None:
