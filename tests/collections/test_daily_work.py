@@ -329,6 +329,43 @@ def test_a_cluster_of_another_tool_is_checked_and_then_changed(pywb_warcs: Path,
     assert {name: (tmp_path / "c" / name).read_bytes() for name in shards} == shards
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("name", "its shards are elsewhere, or have other names than cdx-00000.gz"),
+        ("splits", "splits.txt has other split points than its shards"),
+        ("key", "has a key of the next one"),
+    ],
+)
+def test_a_cluster_whose_lines_would_be_lost_is_not_changed(
+    change: str, reason: str, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    """The next command would look for them in another shard."""
+    cluster = tmp_path / "c"
+    lines = [cdxj(f"com,a)/{number:03d}") for number in range(20)]
+    lines[10:10] = [cdxj("com,a)/009", rest='{"n": 1}'), cdxj("com,a)/009", rest='{"n": 2}')]
+    write_gzip(tmp_path / "a.cdxj.gz", lines)
+    (tmp_path / "points").write_bytes(lines[11] + b"\n" if change == "key" else b"com,a)/010\n")
+    cdxmill.zipnum(tmp_path / "a.cdxj.gz", output=cluster, splits=tmp_path / "points", numlines=5)
+    for name in ("cluster.json", "splits.seq", "splits.txt"):
+        (cluster / name).unlink()
+    if change == "splits":
+        (cluster / "splits.txt").write_bytes(b"com,a)/012\n")
+    elif change == "name":
+        for path in [*cluster.glob("part-*"), cluster / "cluster.loc", cluster / "cluster.summary"]:
+            path.unlink()
+        index = cluster / "cluster.idx"
+        index.write_bytes(index.read_bytes().replace(b"cdx-0000", b"cdx-0001"))
+        for number in (0, 1):
+            (cluster / f"cdx-0000{number}.gz").rename(cluster / f"cdx-0001{number}.gz")
+    before = {path.name: path.read_bytes() for path in cluster.iterdir()}
+    done = run_cdxmill("remove", "-q", "--keep-old", "0", cluster, "a.com/009")
+    assert (done.returncode, reason in done.stderr.decode()) == (2, True), done.stderr
+    assert {path.name: path.read_bytes() for path in cluster.iterdir() if path.name[0] != "."} == {
+        name: data for name, data in before.items() if name[0] != "."
+    }
+
+
 def test_a_damaged_cluster_of_another_tool_is_not_changed(tmp_path: Path) -> None:
     write_raw_cluster(tmp_path / "c", [cdxj(f"com,a)/{number:03d}") for number in range(100)], 30)
     shard = tmp_path / "c/cdx-00000.gz"

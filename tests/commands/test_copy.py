@@ -342,6 +342,7 @@ def test_other_files_of_the_directory_stay(source: Path, tmp_path: Path, run_cdx
     out = tmp_path / "out"
     out.mkdir()
     others = {"out-00000.warc.gz": b"mine", "out-00001.cdxj": b"mine", "notes.txt": b"mine"}
+    others["out-00000.tsv"] = b"column\tother\n1\t2\n"
     for name, data in others.items():
         (out / name).write_bytes(data)
     done = run_cdxmill("copy", "-q", "-o", out, source / "C", "*.example.com")
@@ -383,6 +384,8 @@ def test_a_killed_copy_is_completed_by_the_same_command(
         (["warcs", "*.org", "-o", "out"], b"not a ZipNum cluster"),
         (["C", "*.org", "-o", "out", "--size", "1"], b"--size 1: expected a size"),
         (["C", "*.org", "-o", "out", "--rate", "0"], b"--rate 0"),
+        (["C", "-o", "out", "--input", "/dev/null"], b"/dev/null: has no queries"),
+        (["-", "-o", "out", "--originals"], b"a pipe is read once"),
         (["C", "*.org", "-o", "http://127.0.0.1/out"], b"cannot be written or listed"),
     ],
 )

@@ -93,6 +93,50 @@ def write(path: Path, data: bytes) -> Path:
     return path
 
 
+OLD = b"http://example.com/ 192.0.2.1 %b text/html 43\nHTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n\n"
+
+
+@pytest.mark.parametrize(
+    ("record", "key", "time", "reason"),
+    [
+        (
+            b"WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n",
+            "com,example)/",
+            "2024",
+            "the record has no URL",
+        ),
+        (
+            RECORD,
+            "com,example)/x",
+            "20240517234122",
+            "the record has the key b'com,example)/', the index line has",
+        ),
+        (OLD % b"yesterday", "com,example)/", "-", "the ARC record has no valid date"),
+    ],
+)
+def test_a_line_without_a_url_leads_to_no_other_record(
+    record: bytes, key: str, time: str, reason: str, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    name = "a.arc.gz" if record.startswith(b"http") else "a.warc.gz"
+    member = gzip.compress(record)
+    write(tmp_path / name, member)
+    place = f'{{"offset": "0", "length": "{len(member)}", "filename": "{name}"}}'
+    (tmp_path / "a.cdxj").write_text(f"{key} {time} {place}\n")
+    done = run_cdxmill("copy", "-o", tmp_path / "out", "--archives", tmp_path, tmp_path / "a.cdxj")
+    assert (done.returncode, copied(tmp_path / "out")) == (1, [])
+    assert reason in (tmp_path / "out/copy-failures.tsv").read_text()
+
+
+def test_a_record_with_lines_of_two_keys_is_copied_once(tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    write(tmp_path / "a.warc.gz", gzip.compress(RECORD))
+    line = run_cdxmill("index", "-q", "-o", "-", tmp_path / "a.warc.gz").stdout
+    (tmp_path / "a.cdxj").write_bytes(line + line.replace(b")/ ", b")/?__wb_method=post "))
+    call = ("copy", "-q", "-o", tmp_path / "out", "--archives", tmp_path, tmp_path / "a.cdxj")
+    for _ in range(2):
+        done = run_cdxmill(*call)
+        assert (done.returncode, len(copied(tmp_path / "out"))) == (0, 1), done.stderr
+
+
 @pytest.fixture
 def kinds_of_archives(tmp_path: Path, pywb_warcs: Path, run_cdxmill: RunCdxmill) -> Path:
     """A directory with a WARC, a Zstandard and an ARC file, and their index a.cdxj."""

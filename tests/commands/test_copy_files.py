@@ -72,3 +72,27 @@ def test_the_file_of_a_unit_is_deleted_when_its_records_are_in_a_whole_file(tmp_
         output.finish()
     assert (target / "copy-00001.warc.gz").read_bytes().endswith(b"2" * 10)
     assert not units[2].exists()
+
+
+def test_records_are_written_where_the_system_copies_no_ranges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if it stops after some bytes."""
+    copy, calls = os.copy_file_range, iter((3,))
+
+    def some(source: int, target: int, size: int, start: int) -> int:
+        for most in calls:
+            return copy(source, target, most, start)
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "copy_file_range", some)
+    unit = tmp_path / "unit"
+    unit.write_bytes(b"0123456789" * 2)
+    (tmp_path / "copy").mkdir()
+    with CopyOutput(Finished(locate(tmp_path / "copy")), 10_000, HEAD) as output:
+        assert output.add(WARC, unit, rows("a", "b")) == 2
+        output.finish()
+    assert (tmp_path / "copy/copy-00000.warc.gz").read_bytes().endswith(b"0123456789" * 2)
+    (row, last) = (tmp_path / "copy/copy-00000.tsv").read_text().splitlines()[1:]
+    assert int(row.split("\t")[6]) + 10 == int(last.split("\t")[6])
+    assert (tmp_path / "copy/copy-00000.warc.gz").stat().st_size == int(last.split("\t")[6]) + 10

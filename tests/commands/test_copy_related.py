@@ -154,6 +154,22 @@ def test_a_later_run_adds_the_originals_of_revisits_that_are_copied(
     assert (again.returncode, b"0 captures (0 B) in 0 files" in again.stderr) == (1, True)
 
 
+def test_a_damaged_copy_is_not_asked_for_originals(
+    pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    lines = run_cdxmill("index", "-q", "-o", "-", pywb_warcs / "dupes.warc.gz").stdout
+    (tmp_path / "dupes.cdxj").write_bytes(lines)
+    only = ("--archives", pywb_warcs, "--filter", "=mime:warc/revisit")
+    call = ("copy", "-q", "-o", tmp_path / "out", tmp_path / "dupes.cdxj", *only)
+    assert run_cdxmill(*call).returncode == 0
+    archive = tmp_path / "out/out-00000.warc.gz"
+    data = archive.read_bytes()
+    archive.write_bytes(data[:400] + bytes(len(data) - 400))
+    done = run_cdxmill(*call, "--originals")
+    assert (done.returncode, done.stderr.count(b"\n")) == (1, 1), done.stderr
+    assert b"out-00000.warc.gz: " in done.stderr and b"; move this file and its index away" in done.stderr
+
+
 def test_an_original_may_be_in_another_source_and_missing_ones_are_listed(
     pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill
 ) -> None:

@@ -246,6 +246,26 @@ def test_verify_names_the_records_that_differ(tmp_path: Path, monkeypatch: pytes
         assert bool(found) == bool(reasons)
 
 
+def test_of_many_errors_of_a_pair_the_first_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_cdxmill: RunCdxmill
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    wrong = [response(b"page %d" % number, of=b"other") for number in range(30)]
+    Path("old.warc").write_bytes(b"".join(wrong))
+    Path("old.warc.gz").write_bytes(members(*wrong))
+    done = run_cdxmill("verify", "old.warc", "old.warc.gz")
+    reported = done.stderr.decode().splitlines()
+    assert (done.returncode, len([one for one in reported if "old.warc@" in one])) == (1, 20)
+    assert any(one.startswith("old.warc: 10 more errors") for one in reported)
+    assert "30 digests checked, 30 of them wrong" in reported[-1]
+    Path("new").mkdir()
+    for name in ("other", "third"):
+        shutil.copyfile("old.warc.gz", f"new/{name}.warc.gz")
+    done = run_cdxmill("verify", "old.warc", "new")
+    assert done.returncode == 2
+    assert b"new: has no archive with the name that recompress gives one of old.warc" in done.stderr
+
+
 def test_directories_are_compared_by_the_names_that_recompress_gives(
     iana: Path, run_cdxmill: RunCdxmill
 ) -> None:

@@ -18,10 +18,13 @@ import cdxmill
 from bench.browser import dump_dom, find_chromium, find_program, print_pdf
 from cdxmill.cli.main import main
 from cdxmill.cluster.write import read_manifest
+from cdxmill.commands.reporting import parts
 from cdxmill.formats.clusters.manifest import format_manifest
 from cdxmill.stages import native
 from cdxmill.stages.report.capture_sums import DictSums
 from cdxmill.storage.location import locate
+
+from ..material.clusters import write_raw_cluster
 
 NASTY = "</script><img src=x onerror=alert(1)>\"'&"
 
@@ -124,6 +127,43 @@ def test_the_rest_of_a_damaged_cluster_is_reported(
     (listed,) = re.findall("What this report could not read.*?</section>", page.read_text(), re.DOTALL)
     assert f"<li>{shard}@" in listed
     assert "1 of 1" in listed
+
+
+def test_of_many_corrupt_blocks_and_lines_the_first_are_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_raw_cluster(
+        tmp_path / "C", [line(f"com,a)/{n:02d}", length="1").encode()[:-1] for n in range(30)], 1
+    )
+    shard = tmp_path / "C/cdx-00000.gz"
+    rows = [row.split(b"\t") for row in (tmp_path / "C/cluster.idx").read_bytes().splitlines()]
+    data = bytearray(shard.read_bytes())
+    for row in rows[:-1]:
+        data[int(row[2]) + int(row[3]) // 2] ^= 0xFF
+    shard.write_bytes(data)
+    (tmp_path / "odd.cdxj").write_bytes(
+        line("com,a)/", length="8").encode() + b'com,b)/ 2020 {"mime": }\n' * 40
+    )
+    for path, more in (
+        (tmp_path / "C", "more corrupt blocks"),
+        (tmp_path / "odd.cdxj", "more lines of this kind"),
+    ):
+        status, report = reported(path)
+        assert (status, report["totals"]["captures"]) == (1, 1)
+        told = capsys.readouterr().err.splitlines()
+        (rest,) = (re.search(rf": (\d+) {more}", one) for one in told if more in one)
+        assert rest is not None
+        assert int(rest[1]) + len(told) - 1 == (29 if more.endswith("blocks") else 40)
+
+
+def test_a_large_cdx_file_is_reported_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line that two pieces share is one line."""
+    monkeypatch.setattr(parts, "_TEXT", 1)
+    text = "".join(line(f"com,a)/{number:06d}", length="2") for number in range(30000))
+    (tmp_path / "a.cdxj").write_text(text)
+    status, report = reported(tmp_path / "a.cdxj")
+    totals = report["totals"]
+    assert (status, totals["captures"], totals["bytes"], totals["invalid_lines"]) == (0, 30000, 60000, 0)
 
 
 def test_odd_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

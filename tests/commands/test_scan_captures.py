@@ -194,6 +194,17 @@ def test_lines_that_cannot_be_read_end_the_scan(
     assert not (tmp_path / "none").exists()
 
 
+def test_lines_of_many_archives_that_are_no_input_are_counted(tmp_path: Path, capfd: Capsys) -> None:
+    path = archive(tmp_path / "a.warc.gz", [b"x"])
+    (first,) = lines_of(path, capfd)
+    others = [first.replace("a.warc.gz", f"{number}.warc.gz") for number in range(1005)]
+    assert scan_lines(tmp_path, [*others, first], path) == 1
+    assert len(rows(tmp_path / "out")) == 1
+    listed = capfd.readouterr().err
+    assert listed.count("is the archive of 1 index line, but no INPUT") == 1000
+    assert "5 lines of other archives, which are no INPUT or not certain, skipped" in listed
+
+
 def test_many_lines_that_match_nothing_are_counted(tmp_path: Path, capfd: Capsys) -> None:
     path = archive(tmp_path / "a.warc.gz", [b"x", b"y"])
     (first, second) = lines_of(path, capfd)

@@ -12,11 +12,17 @@ import pytest
 
 import cdxmill
 from cdxmill.commands.collections import watch
+from cdxmill.commands.collections.add import add
+from cdxmill.commands.collections.summary import ChangeSummary
 from cdxmill.commands.collections.watch import WatchedDirectory
-from cdxmill.errors import UsageError
+from cdxmill.errors import StoppedError, UsageError
+from cdxmill.inputs.named import Input
+from cdxmill.options.collections import Adding
+from cdxmill.running.failures import Failures
 from cdxmill.running.lock import hold
 
 from ..material.clock import Clock
+from ..material.clusters import write_raw_cluster
 from .test_serve import Server
 
 SETTLE = 10
@@ -152,6 +158,51 @@ def test_an_archive_that_add_refuses_is_tried_once(
     for _ in range(3):
         watched.look()
     assert (len(tried), capsys.readouterr().err) == (1, "a.warc.gz: refused\n")
+
+
+def test_an_archive_that_is_refused_costs_no_other(
+    cluster: Path, clock: Clock, pywb_warcs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(asked: Adding, failures: Failures, archives: list[Input]) -> ChangeSummary:
+        if any(one.filename == "bad.warc.gz" for one in archives):
+            raise UsageError("bad.warc.gz: refused")
+        return add(asked, failures, archives)
+
+    monkeypatch.setattr(watch, "add", refuse)
+    for name in ("bad.warc.gz", "example.warc.gz"):
+        shutil.copy(pywb_warcs / "example.warc.gz", cluster.parent / "warcs" / name)
+    before = count(cluster)
+    WatchedDirectory(str(cluster), str(cluster.parent / "warcs"), 0, 1).look()
+    assert count(cluster) > before
+
+
+def test_a_sick_machine_is_given_a_minute(
+    cluster: Path,
+    clock: Clock,
+    pywb_warcs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tried = []
+
+    def stop(*given: object) -> None:
+        tried.append(given)
+        raise StoppedError("C: the disk is full")
+
+    monkeypatch.setattr(watch, "add", stop)
+    shutil.copy(pywb_warcs / "example.warc.gz", cluster.parent / "warcs")
+    watched = WatchedDirectory(str(cluster), str(cluster.parent / "warcs"), 0, 1)
+    for seconds, times in ((0, 1), (59, 1), (1, 2)):
+        clock.now += seconds
+        watched.look()
+        assert len(tried) == times
+    assert capsys.readouterr().err == "C: the disk is full; trying again\n"
+
+
+def test_a_cluster_of_other_lines_is_refused(tmp_path: Path) -> None:
+    write_raw_cluster(tmp_path / "C", [b"com,a)/ 20200101000000 http://a.com/ text/html 200 D 5"])
+    with pytest.raises(UsageError, match="index does not write lines of its format"):
+        WatchedDirectory(str(tmp_path / "C"), str(tmp_path), SETTLE, 1)
 
 
 def test_a_cluster_of_cdx_lines_gets_cdx_lines(pywb_warcs: Path, tmp_path: Path, clock: Clock) -> None:
