@@ -154,7 +154,8 @@ def test_the_same_command_again_copies_nothing_and_changes_nothing(
     before = tree(whole)
     done = run_cdxmill("copy", "-o", whole, source / "C", *ALL)
     assert done.returncode == 0
-    assert b"0 captures (0 B) in 0 files, 224 captures already there; 0 requests" in done.stderr
+    there = f"0 captures (0 B) in 0 files, {len(copied(whole))} captures already there; 0 requests"
+    assert there.encode() in done.stderr
     assert tree(whole) == before
 
 
@@ -282,7 +283,7 @@ def test_what_cannot_be_copied_is_listed_and_copied_by_a_later_run(
     first = run_cdxmill(*call)
     assert first.returncode == 1
     failed = (tmp_path / "out/copy-failures.tsv").read_text().splitlines()
-    assert len(failed) == 224 - len(copied(tmp_path / "out")) > 2
+    assert len(failed) == len(copied(whole)) - len(copied(tmp_path / "out")) > 2
     assert first.stderr.count(b" cannot be read (No such file or directory)") == 1
     assert any("iana.warc.gz\t" in row and "http://www.iana.org/" in row for row in failed)
     check_files(tmp_path / "out", run_cdxmill)
