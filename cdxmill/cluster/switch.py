@@ -261,23 +261,13 @@ def _move_foreign(
         name = posixpath.join(below, found)
         if name in own:
             continue
-        if name in directories and is_directory and there.get(found, True):
-            left += _move_foreign(old, place, own, directories, name)
-        elif found not in there:
-            if below:
-                _make_as(old / below, place / below)
+        if found not in there:
             (old / name).move(place / name)
+        elif name in directories and is_directory:
+            left += _move_foreign(old, place, own, directories, name)
         else:
             left.append(str(old / name))
     return left
-
-
-def _make_as(old: Location, new: Location) -> None:
-    """Create the directory of a file that moves. It is on a disk: elsewhere, no file below a cluster counts as cdxmill's."""
-    if not new.exists():
-        with stopping(Path(new.local)):
-            Path(new.local).mkdir(parents=True)
-        new.take_mode(old)
 
 
 def _plan(place: Location, kept: Collection[str], built: Location | None) -> dict[str, str | list[str]]:

@@ -157,30 +157,6 @@ def is_whole_elsewhere(directory: Path, cdx: Path) -> bool:
     return {"cluster.json", "cluster.idx", "cdx-00002.gz"} <= names
 
 
-def test_the_cdx_files_of_the_old_cluster_go_with_it(
-    new_cdx: Path, pywb_warcs: Path, run_cdxmill: RunCdxmill, tmp_path: Path
-) -> None:
-    directory = tmp_path / "C"
-    assert run_cdxmill("build", "-q", "-o", directory, pywb_warcs / "iana.warc.gz").returncode == 0
-    (own,) = (directory / "cdx").glob("*.gz")
-    mine = directory / "cdx/mine/notes.txt"
-    mine.parent.mkdir()
-    mine.write_bytes(b"mine")
-    (directory / "cdx").chmod(0o700)
-    build(directory, new_cdx, 1, replace=True)
-    assert not own.exists()
-    assert mine.read_bytes() == b"mine"
-    assert (directory / "cdx").stat().st_mode & 0o777 == 0o700
-    mine.unlink()
-    mine.parent.rmdir()
-    build(directory, new_cdx, 2, replace=True)
-    assert (
-        run_cdxmill("build", "-q", "--replace", "-o", directory, pywb_warcs / "iana.warc.gz").returncode == 0
-    )
-    build(directory, new_cdx, 1, replace=True)
-    assert not own.exists()
-
-
 @pytest.mark.parametrize("has_new", [True, False])
 def test_a_cluster_between_two_renames_comes_back(
     has_new: bool, old_cdx: Path, new_cdx: Path, tmp_path: Path

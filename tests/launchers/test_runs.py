@@ -197,7 +197,8 @@ def test_keys_are_not_shown_where_a_job_fails(launch: Launch, places: RunPaths) 
     (hadoop / "bin").mkdir(parents=True)
     (hadoop / "hadoop-streaming-3.4.2.jar").touch()
     (hadoop / "bin/hadoop").write_text(
-        '#!/bin/sh\ncase "$1" in version) echo Hadoop 3.4.2 ;; jar) exit 5 ;; esac\n'
+        '#!/bin/sh\ncase "$*" in version) echo Hadoop 3.4.2 ;; jar*) exit 5 ;;\n'
+        '*-cat*) echo "cat: No such file or directory" >&2; exit 1 ;; esac\n'
     )
     (hadoop / "bin/hadoop").chmod(0o755)
     keys = {"AWS_ACCESS_KEY_ID": "AKIA0", "AWS_SECRET_ACCESS_KEY": "hush/hush", "AWS_SESSION_TOKEN": "token0"}
