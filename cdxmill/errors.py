@@ -58,6 +58,11 @@ class AbsentError(InputError):
     """The file or object does not exist."""
 
 
+def absent(url: str) -> AbsentError:
+    """The error for a file that a remote storage does not have."""
+    return AbsentError(url, "cannot be read (no such file)", "check the path")
+
+
 class CorruptError(InputError):
     """A block or the index of a cluster is corrupt. Other blocks can be read."""
 

@@ -27,7 +27,7 @@ from zlib import crc32
 
 from cachetools import LRUCache
 
-from cdxmill.errors import AbsentError, CdxmillError, InputError
+from cdxmill.errors import CdxmillError, InputError, absent
 from cdxmill.messages import note
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import write_atomic
@@ -153,7 +153,7 @@ def _open(place: Location) -> Iterator[tuple[Ranges, str]]:
     if not place.properties.opens_freely:
         entry = place.status()  # before it is opened: if it changes in between, the version is an old one
         if entry is None:
-            raise AbsentError(place.text, "cannot be read (no such file)", "check the path")
+            raise absent(place.text)
         with place.open_ranges() as read_at:
             yield Ranges(read_at, entry.size, entry), f"{entry.modified} {entry.size}"
         return

@@ -139,6 +139,18 @@ def test_what_the_cluster_has_is_not_tried_again(
     assert "example.warc.gz" not in capsys.readouterr().err
 
 
+def failing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> list[object]:
+    """Let `add` fail. The arguments of each call are in the list."""
+    tried: list[object] = []
+
+    def fail(*given: object) -> None:
+        tried.append(given)
+        raise error
+
+    monkeypatch.setattr(watch, "add", fail)
+    return tried
+
+
 def test_an_archive_that_add_refuses_is_tried_once(
     cluster: Path,
     clock: Clock,
@@ -146,13 +158,7 @@ def test_an_archive_that_add_refuses_is_tried_once(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    tried = []
-
-    def refuse(*given: object) -> None:
-        tried.append(given)
-        raise UsageError("a.warc.gz: refused")
-
-    monkeypatch.setattr(watch, "add", refuse)
+    tried = failing(monkeypatch, UsageError("a.warc.gz: refused"))
     shutil.copy(pywb_warcs / "example.warc.gz", cluster.parent / "warcs")
     watched = WatchedDirectory(str(cluster), str(cluster.parent / "warcs"), 0, 1)
     for _ in range(3):
@@ -183,13 +189,7 @@ def test_a_sick_machine_is_given_a_minute(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    tried = []
-
-    def stop(*given: object) -> None:
-        tried.append(given)
-        raise StoppedError("C: the disk is full")
-
-    monkeypatch.setattr(watch, "add", stop)
+    tried = failing(monkeypatch, StoppedError("C: the disk is full"))
     shutil.copy(pywb_warcs / "example.warc.gz", cluster.parent / "warcs")
     watched = WatchedDirectory(str(cluster), str(cluster.parent / "warcs"), 0, 1)
     for seconds, times in ((0, 1), (59, 1), (1, 2)):

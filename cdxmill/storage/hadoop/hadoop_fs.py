@@ -15,9 +15,9 @@ from pathlib import Path
 from threading import BoundedSemaphore
 from typing import IO
 
-from cdxmill.errors import AbsentError, InputError, OutageError, RefusedError, StoppedError
+from cdxmill.errors import AbsentError, InputError, OutageError, RefusedError, StoppedError, absent
 from cdxmill.regex import regex
-from cdxmill.storage.hadoop.site import STAMP, absent, hadoop_command, why_no_web_hdfs
+from cdxmill.storage.hadoop.site import STAMP, hadoop_command, why_no_web_hdfs
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import spooled, temporary_name
 from cdxmill.storage.patience import stops

@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
-from cdxmill.errors import AbsentError, InputError, UsageError
+from cdxmill.errors import InputError, UsageError
 
 PORT = 9870
 STAMP = "user.cdxmill"
@@ -51,11 +51,6 @@ def parts_of(url: str) -> tuple[str, str]:
     if not slash:
         raise InputError(url, "the URL has no path", "use hdfs://[HOST[:PORT]]/PATH")
     return authority, posixpath.normpath("/" + path.lstrip("/"))
-
-
-def absent(url: str) -> AbsentError:
-    """The error for a file that HDFS does not have."""
-    return AbsentError(url, "cannot be read (no such file)", "check the path")
 
 
 def same_location(one: str, other: str) -> bool:

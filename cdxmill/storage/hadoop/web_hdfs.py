@@ -10,9 +10,9 @@ from urllib.parse import quote, urlencode
 
 from urllib3 import BaseHTTPResponse
 
-from cdxmill.errors import InputError, OutageError, RefusedError, UsageError
+from cdxmill.errors import InputError, OutageError, RefusedError, UsageError, absent
 from cdxmill.storage import hosts
-from cdxmill.storage.hadoop.site import absent, parts_of, web_addresses
+from cdxmill.storage.hadoop.site import parts_of, web_addresses
 from cdxmill.storage.patience import BUSY, TryAgain, persistently, refusal
 from cdxmill.storage.reach import Reach
 from cdxmill.storage.web.connections import RefusedPlace, checked_pools, faults, give_back, send, small_body
