@@ -344,7 +344,7 @@ def _run(
 def report_failure(failure: Failure, failures: Failures) -> None:
     """Report a failure. A user's function may fail on every record: many of a kind are only counted (see `close_listed`)."""
     if failure.hint == BadFunction.hint:
-        failures.report_one_listed(failure, failure.reason)
+        failures.report_one_listed(failure)
     else:
         failures.report(failure)
 

@@ -106,13 +106,16 @@ class Failures:
                 self._print_some("failures", path, kind_of(failure.reason), str(failure))
         self._print_rest("failures")
 
-    def report_one_listed(self, failure: Failure, reason: str) -> None:
-        """Report a failure that a file lists, too. `reason` is the start of its reason that others share.
+    def report_one_listed(self, failure: Failure, reason: str = "", where: str = "") -> None:
+        """Report a failure that may be one of many. `reason` is the part of its reason that others share.
 
-        After SHOWN of a kind in a path, they are only counted (see `close_listed`).
+        After SHOWN of a kind in a path, they are only counted (see `close_listed`). If each has a path of its own,
+        `where` is what they share.
         """
         if self._count(failure, reason):
-            self._print_some("failures", failure.path, kind_of(reason), str(failure))
+            self._print_some(
+                "failures", where or failure.path, kind_of(reason or failure.reason), str(failure)
+            )
 
     def close_listed(self) -> None:
         """Print how many failures of each path and kind were only counted, and how many inputs were not requested."""

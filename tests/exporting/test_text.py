@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cdxmill.cli.main import main
 from cdxmill.commands.exporting import text
 
 from .conftest import LINES, build, export, text_of
@@ -57,6 +58,31 @@ def test_a_line_that_cannot_be_parsed_is_reported(tmp_path: Path, monkeypatch: p
     assert b"com,a)/ 20200101000000 {[}" in Path("t.csv").read_bytes()
     assert export("a.cdxj", "--to", "cdxj", "-o", "t.cdxj") == 0
     assert Path("t.cdxj").read_bytes() == Path("a.cdxj").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("form", "command"),
+    [
+        ("{[}", ("export", "--to", "csv", "-o", "out")),
+        ("http://a.com/", ("export", "--to", "cdxj", "-o", "out")),
+        ("{[}", ("export", "--to", "wacz", "-o", "out.wacz")),
+        ("{[}", ("copy", "-o", "out")),
+        ("{[}", ("copy", "--dry-run")),
+    ],
+)
+def test_of_many_lines_that_cannot_be_parsed_ten_are_printed(
+    form: str,
+    command: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.cdxj").write_text("".join(f"com,a)/{number} 20200101000000 {form}\n" for number in range(10, 40)))
+    assert main([command[0], "a.cdxj", *command[1:]]) == 1
+    reported = [line for line in capsys.readouterr().err.splitlines() if line.startswith("a.cdxj: ")]
+    assert len(reported) == 11
+    assert "20 more failures of this kind: " in reported[-1]
 
 
 def test_a_line_that_cannot_be_cdxj_is_written_as_it_is(

@@ -51,7 +51,9 @@ def check(asked: Asked, failures: Failures) -> list[QuerySize]:
     last, seen = None, set[int]()
     with temporary_directory() as directory:
         scratch = Scratch(Path(directory))
-        for row in find_rows(asked, scratch, lambda error: failures.report(Failure.from_error(error))):
+        for row in find_rows(
+            asked, scratch, lambda error: failures.report_one_listed(Failure.from_error(error))
+        ):
             ((_, one),) = read_rows([row])
             if one.identity != last:
                 total.add(one)

@@ -103,7 +103,7 @@ def copy(asked: Asked, target: PathOrUrl, options: Copying, failures: Failures) 
             work.remove()
             raise
         for fields in plan["invalid"]:
-            failures.add(*fields)
+            failures.report_one_listed(Failure(*fields))
         for one in plan["other_digest"]:
             failures.report_one_listed(copied_as_it_is(one), "another digest than the index line")
         summary = _CopyRun(asked, options, work, finished, failures).copy(plan)

@@ -14,7 +14,7 @@ from cdxmill.options.exports import Exporting
 from cdxmill.options.option import text_list
 from cdxmill.outputs.names import output_file
 from cdxmill.regex import regex
-from cdxmill.running.failures import Failures
+from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.progress import Progress
 from cdxmill.search.query import check_fields
 from cdxmill.stages.lines.line_lists import text_of
@@ -101,9 +101,14 @@ def _csv_row(line: bytes, names: tuple[str, ...], cluster: str, failures: Failur
     try:
         fields = parse_fields(line)
     except (ValueError, RecursionError) as error:
-        failures.add(cluster, None, str(error), "its row has the whole line in the first cell")
+        _report(cluster, error, "its row has the whole line in the first cell", failures)
         return _row([safe_cell(line.decode("utf-8", "replace"))])
     return _row([safe_cell(fields.get(name, "")) for name in names])
+
+
+def _report(cluster: str, error: Exception, done: str, failures: Failures) -> None:
+    """Report an invalid line, and what was done with it: any number of lines may be invalid."""
+    failures.report_one_listed(Failure(cluster, None, str(error), done))
 
 
 def _row(cells: list[str]) -> bytes:
@@ -122,7 +127,7 @@ def _cdxj_lists(exported: ExportedLines, failures: Failures) -> Formatted:
             try:
                 found.append(form(line))
             except (ValueError, RecursionError) as error:
-                failures.add(exported.cluster, None, str(error), "the line is written as it is")
+                _report(exported.cluster, error, "the line is written as it is", failures)
                 found.append(line)
         return text_of(found)
 

@@ -39,7 +39,7 @@ _PIECE = 1 << 20
 _NAMES = 1 << 16
 """Names of archives whose inputs are kept in memory."""
 _LISTED = 1000
-"""Names of archives that are reported one by one; and lines of an archive that do not match."""
+"""Names of archives that are failures one by one; and lines of an archive that do not match."""
 _MOST = 1000
 """Lines that are compared after one request: those of one record may be any number."""
 _SHOWN = 80
@@ -260,13 +260,18 @@ class _LineRows:
             found = [self._archives[one].path for one in self._find(name)]
             if found:
                 reason = f"is the base name of {' and '.join(found[:2])}: {of_lines} skipped"
-                self._failures.add(shown, None, reason, "scan these archives one by one")
+                self._fail(
+                    shown, reason, "is the base name of several archives", "scan these archives one by one"
+                )
             else:
                 reason = f"is the archive of {of_lines}, but no INPUT"
-                self._failures.add(shown, None, reason, "name it, or a directory with it")
+                self._fail(shown, reason, "is no INPUT", "name it, or a directory with it")
         if self._rest:
             reason = (
                 f"{count(self._rest, 'line')} of other archives, which are no INPUT or not certain, skipped"
             )
             self._failures.add(self._label, None, reason)
         self._failures.close_listed()
+
+    def _fail(self, name: str, reason: str, kind: str, hint: str) -> None:
+        self._failures.report_one_listed(Failure(name, None, reason, hint), kind, self._label)
