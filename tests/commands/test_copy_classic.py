@@ -6,6 +6,7 @@ import gzip
 from pathlib import Path
 
 import pytest
+from warcio.archiveiterator import ArchiveIterator
 
 from cdxmill.cli.main import main
 
@@ -112,3 +113,24 @@ def test_a_record_of_another_url_is_refused(old: Path, run_cdxmill: RunCdxmill) 
         "the record is of http://example.com/, the index line is of http://example.com/0"
         in (old / "out/copy-failures.tsv").read_text()
     )
+
+
+def test_an_arc_date_that_does_not_exist_becomes_the_warc_date_that_warcio_makes(
+    pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    archive = tmp_path / "a.arc"
+    archive.write_bytes((pywb_warcs / "example.arc").read_bytes().replace(b" 201402160502", b" 201413400502"))
+    done = run_cdxmill("index", "-o", tmp_path / "a.cdxj", archive)
+    assert (
+        b"impossible date in the ARC header ('20141340050221'); the timestamp is 20141231050221"
+        in done.stderr
+    )
+    call = ("copy", "-q", "-o", tmp_path / "out", "--archives", tmp_path, tmp_path / "a.cdxj")
+    assert run_cdxmill(*call).returncode == 0
+    (copied,) = (tmp_path / "out").glob("*.warc.gz")
+    dates = []
+    for path in (archive, copied):
+        with path.open("rb") as file:
+            found = list(ArchiveIterator(file, arc2warc=True))
+            dates.append(found[-1].rec_headers.get_header("WARC-Date"))
+    assert dates == ["2014-12-31T05:02:21Z"] * 2

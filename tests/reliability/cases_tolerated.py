@@ -100,6 +100,11 @@ def arc_date_odd(sources: Sources) -> Case:
     return _arc_field(sources, rb" (\d{4})\d{10} ", rb" \1-13-40x ")
 
 
+@row("arc-date-impossible")
+def arc_date_impossible(sources: Sources) -> Case:
+    return _arc_field(sources, rb" (\d{4})\d{4}(\d{6}) ", rb" \g<1>1340\2 ")
+
+
 def _arc_field(sources: Sources, old: bytes, new: bytes) -> Case:
     records = swap(sources.arc.records, re.sub(old, new, sources.arc.records[BAD], count=1))
     source = sources.arc._replace(records=records)

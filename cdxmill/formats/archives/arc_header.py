@@ -91,13 +91,15 @@ def is_usual(headers: Headers) -> bool:
     return bool((_DATE.fullmatch(date) and b"/" in mime) or _LONG_DATE.fullmatch(date))
 
 
-def odd_field(headers: Headers) -> str | None:
-    """What is odd about the fields of a header line; None if nothing is."""
+def odd_field(headers: Headers, timestamp: bytes) -> str | None:
+    """What is odd about the fields of a header line; None if nothing is. `timestamp` is what was made of its date."""
     address, date = headers[b"warc-ip-address"], headers[b"warc-date"]
     if not _ADDRESS.fullmatch(address):
         return f"odd address in the ARC header ({address[:40].decode('latin-1')!r})"
     if not _DIGITS.fullmatch(date):
         return f"odd date in the ARC header ({date[:40].decode('latin-1')!r})"
+    if len(date) >= len(timestamp) and not date.startswith(timestamp):
+        return f"impossible date in the ARC header ({date.decode()!r}); the timestamp is {timestamp.decode()}"
     if _URL_IN_URL.search(headers[b"warc-target-uri"]):
         return (
             "the URL has another URL inside; if the header of a record breaks off here, that record is lost"

@@ -179,7 +179,7 @@ def make_captures(
                 continue
             if selected.timestamp == b"-":
                 yield Note(item.offset, "missing or invalid date; the timestamp is -")
-            elif item.is_arc and (odd := odd_field(item.headers)):
+            elif item.is_arc and (odd := odd_field(item.headers, selected.timestamp)):
                 yield Note(item.offset, odd)
             finished = latest.replace_by(selected, item.headers.get(b"warc-record-id"))
         else:
