@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 
 from cdxmill.cluster.split_files import check_splits_absent, split_files, write_splits
-from cdxmill.errors import UsageError
+from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.cdx_files import find_cdx_files, take_inventory
 from cdxmill.inputs.pipes import Pipes
 from cdxmill.messages import count
@@ -23,7 +23,8 @@ def sample(asked: Sampling, failures: Failures, pipes: Pipes | None = None) -> l
     """Up to `shards` - 1 split points from a uniform sample of all lines, or of the lines of a `fraction` of the files.
 
     With `output` they are also written there, and as a SequenceFile beside it. Failures are reported. Raises UsageError
-    if one of the two is an input or exists and may not be replaced, or if `fraction` is out of range.
+    if one of the two is an input or exists and may not be replaced, or if `fraction` is out of range, InputError if no line
+    can be read.
     """
     output = optional_path(asked.output)
     if output is not None and not asked.replace:
@@ -36,6 +37,8 @@ def sample(asked: Sampling, failures: Failures, pipes: Pipes | None = None) -> l
         failures.note(f"note: {count(len(chosen), 'file')} of {len(paths)} read")
     size = asked.shards * SAMPLES_PER_SHARD
     found = sample_inventory(take_inventory(chosen), asked.seed, size, asked.processes, asked.quiet, failures)
+    if failures.count and not found:
+        raise InputError(output or "sample", "no line can be read, so there are no split points")
     points = splits_of(found, asked.shards, failures)
     if output is not None:
         if not asked.replace:

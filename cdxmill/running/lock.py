@@ -29,7 +29,7 @@ from cdxmill.errors import AbsentError, HeldError, InputError, RefusedError, Sto
 from cdxmill.messages import say
 from cdxmill.regex import regex
 from cdxmill.running.progress import WITH_EACH_TICK
-from cdxmill.storage.local import OWN_TEMPORARY, make_directory, stopping
+from cdxmill.storage.local import OWN_TEMPORARY, check_directory, new_directory, stopping
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.own import foreign, open_own
 from cdxmill.storage.patience import stops
@@ -58,12 +58,23 @@ _held: dict[tuple[int, str], _LocalLock | _RemoteLock] = {}
 def hold(directory: PathOrUrl, note: Callable[[str], None] = say) -> Iterator[bool]:
     """Hold a directory, which is created if needed. Yields whether an earlier run was killed in it.
 
-    Temporary files of a killed run are deleted first. The thread that holds a directory may hold it again.
+    Temporary files of a killed run are deleted first. The thread that holds a directory may hold it again. If the run fails,
+    a new directory with nothing in it is deleted.
     Raises HeldError if another run holds it, StoppedError if the lock cannot be written, InputError if it cannot be read.
     """
     place = locate(directory)
-    if not place.is_remote:
-        make_directory(Path(place.local))
+    if place.is_remote:
+        with _hold(place, note) as was_killed:
+            yield was_killed
+        return
+    path = Path(place.local)
+    check_directory(path)
+    with new_directory(path), _hold(place, note) as was_killed:
+        yield was_killed
+
+
+@contextmanager
+def _hold(place: Location, note: Callable[[str], None]) -> Iterator[bool]:
     key = get_ident(), place.absolute() if place.is_remote else os.path.realpath(place.local)
     if key in _held:
         yield _held[key].was_killed

@@ -115,27 +115,52 @@ def write_atomic(
 
 @contextmanager
 def write_named(path: str) -> Iterator[IO[bytes]]:
-    """Write a file that the user named: as `write_atomic` does, but a device or pipe directly. Raises StoppedError."""
+    """Write a file that the user named: as `write_atomic` does, but a device or pipe directly. Raises StoppedError.
+
+    If nothing is written, no new directory stays.
+    """
     if not _is_stream(Path(path)):
-        with write_atomic(path) as file:
+        with new_directory(Path(path).parent), write_atomic(path) as file:
             yield file
         return
     with stopping(Path(path)), Path(path).open("wb") as file:
         yield file
 
 
-def create_directory(directory: Path) -> None:
-    """Create a directory and its parents if needed, so that they exist after a power cut, too. Raises OSError."""
+def create_directory(directory: Path) -> list[Path]:
+    """Create a directory and its parents if needed, so that they exist after a power cut, too. Raises OSError.
+
+    Returns those that it created, the innermost first.
+    """
+    above: list[Path] = []
     try:
         directory.mkdir()
     except FileNotFoundError:
-        create_directory(directory.parent)
+        above = create_directory(directory.parent)
         directory.mkdir(exist_ok=True)
     except FileExistsError:
         if directory.is_dir():
-            return
+            return []
         raise
     sync_directory(directory.parent)
+    return [directory, *above]
+
+
+@contextmanager
+def new_directory(directory: Path) -> Iterator[None]:
+    """Create a directory and its parents if needed. If the `with` block fails, those that are new and empty are deleted.
+
+    Raises StoppedError. Processes that write to the directory at the same time must be within one such block.
+    """
+    with stopping(directory):
+        created = create_directory(directory)
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            for path in created:
+                path.rmdir()
+        raise
 
 
 def sync_directories(paths: Iterable[str | Path]) -> None:
@@ -187,10 +212,15 @@ def stopping(path: Path) -> Iterator[None]:
 
 def make_directory(path: Path) -> None:
     """Create the directory `path` if needed. Raises UsageError if it is a file, StoppedError if it cannot be created."""
+    check_directory(path)
+    with stopping(path):
+        create_directory(path)
+
+
+def check_directory(path: Path) -> None:
+    """Raise UsageError if an output directory is a file."""
     if path.exists() and not path.is_dir():
         raise UsageError(f"{path}: is not a directory; choose another output directory")
-    with stopping(path):
-        path.mkdir(parents=True, exist_ok=True)
 
 
 @contextmanager
@@ -223,7 +253,10 @@ def check_above(path: str) -> None:
 
 
 def list_directory(path: str) -> dict[str, Entry]:
-    """The entries of a directory by name. Empty if it does not exist. Raises InputError if it cannot be listed."""
+    """The entries of a directory by name. Empty if it does not exist. Raises InputError if it cannot be listed.
+
+    A link that leads nowhere, or to itself, is no entry.
+    """
     try:
         with os.scandir(path) as found:
             items = list(found)
@@ -236,10 +269,9 @@ def list_directory(path: str) -> dict[str, Entry]:
         try:
             if item.is_dir() or item.is_file():
                 entries[item.name] = _entry(item.stat())
-        except FileNotFoundError:  # deleted since it was listed: the others are still there
-            continue
         except OSError as error:
-            raise _input_error(item.path, error) from None
+            if error.errno not in _ABSENT:  # else it may have been deleted since: the others are still there
+                raise _input_error(item.path, error) from None
     return entries
 
 

@@ -11,7 +11,7 @@ from typing import IO
 
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.regex import regex
-from cdxmill.storage.local import create_directory, stopping
+from cdxmill.storage.local import new_directory, stopping
 from cdxmill.storage.location import locate
 from cdxmill.storage.own import create_own, open_own
 
@@ -154,5 +154,5 @@ def scratch_files(output: str) -> Iterator[Callable[[], IO[bytes]]]:
     directory = None if path is None else path.parent
     with stopping(directory or Path(tempfile.gettempdir())), ExitStack() as files:
         if directory is not None:
-            create_directory(directory)
+            files.enter_context(new_directory(directory))
         yield lambda: files.enter_context(tempfile.TemporaryFile(dir=directory))

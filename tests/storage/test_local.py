@@ -82,6 +82,12 @@ def test_what_cannot_exist_is_absent(name: str, tmp_path: Path) -> None:
     assert not locate(tmp_path / name).exists()
 
 
+def test_links_that_lead_nowhere_are_no_entries(tmp_path: Path) -> None:
+    for name, target in {"self": "self", "one": "two", "two": "one", "dangling": "absent", "up": "."}.items():
+        (tmp_path / name).symlink_to(target)
+    assert list(locate(tmp_path).entries()) == ["up"]
+
+
 def test_a_pipe_is_not_replaced_by_a_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(StoppedError, match="is a device or a pipe"), locate(tmp_path / "pipe").write_atomic():

@@ -16,7 +16,7 @@ from pathlib import Path
 from cdxmill.commands.exporting.listed_files import Staged, check_replaceable, files_listed
 from cdxmill.commands.exporting.staging_at_url import staged_at_url
 from cdxmill.errors import UsageError
-from cdxmill.storage.local import create_directory, stopping, sync_directory, temporary_name
+from cdxmill.storage.local import new_directory, stopping, sync_directory, temporary_name
 from cdxmill.storage.location import Location, locate
 
 
@@ -34,8 +34,12 @@ def staged_directory(output: str, replace: bool, note: Callable[[str], None]) ->
         return
     path = Path(place.absolute())
     check_free(path, replace)
+    with new_directory(path.parent):
+        yield from _staged(path, replace)
+
+
+def _staged(path: Path, replace: bool) -> Iterator[Staged]:
     with stopping(path):
-        create_directory(path.parent)
         _remove_left(path)
         own = path.with_name(temporary_name(path.name))
         own.mkdir()
