@@ -171,8 +171,24 @@ def test_zipnum_keeps_the_indexes_of_build(archives: Path, run_cdxmill: RunCdxmi
     done = run_cdxmill("zipnum", "--replace", "-s", "3", "-o", tmp_path / "C", tmp_path / "C/cdx")
     assert done.returncode == 0, done.stderr
     assert tree(tmp_path / "C/cdx") == before
+    assert b"note: still has" not in done.stderr
     assert run_cdxmill(*call).returncode == 2
     assert run_cdxmill(*call, "--replace").returncode == 0
+
+
+def test_zipnum_says_that_indexes_of_build_stay_which_are_not_of_the_new_cluster(
+    archives: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    cluster = tmp_path / "C"
+    assert run_cdxmill("build", "-q", "-s", "2", "-o", cluster, archives).returncode == 0
+    before = tree(cluster / "cdx")
+    one = min((cluster / "cdx").glob("*.cdx.gz"))
+    note = b"C/cdx: note: still has 1 index file of the cluster that was replaced, not of the new one"
+    for shards in "34":
+        done = run_cdxmill("zipnum", "--replace", "-s", shards, "-o", cluster, one)
+        assert (done.returncode, note in done.stderr) == (0, True), done.stderr
+    assert tree(cluster / "cdx") == before
+    assert run_cdxmill("verify", cluster, "--against", one).returncode == 0
 
 
 def test_failures_are_reported_again_until_replace_tries_them_again(

@@ -10,19 +10,21 @@ command, started again, continues from them.
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from cdxmill.cluster.exclude import EXCLUDED, read_excluded
 from cdxmill.cluster.find import local_directory
-from cdxmill.cluster.output import Output, open_output
+from cdxmill.cluster.output import Output, open_output, place_of
 from cdxmill.cluster.split_files import read_splits
 from cdxmill.cluster.write import (
     RunRecord,
     ShardTask,
     check_installed,
     is_shard_whole,
+    read_record,
     shards_in,
     unpublish,
     write_archive_index,
@@ -34,12 +36,13 @@ from cdxmill.commands.clusters.zipnum_options import Made, ZipnumOptions
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.compressor import checked_compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
+from cdxmill.formats.clusters.zipnum import CDX_DIRECTORY
 from cdxmill.formats.lines.cdx_lines import FIELDS
 from cdxmill.inputs.cdx_files import Inventory, check_formats, have_changed, take_inventory
 from cdxmill.inputs.shared_names import two_archives
 from cdxmill.messages import count, human_bytes
 from cdxmill.options.clusters import ClusterOptions, ClusterOutput
-from cdxmill.outputs.names import check_inputs_stay
+from cdxmill.outputs.names import check_inputs_stay, identity
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WORK, WorkDirectory, fingerprint
@@ -142,6 +145,7 @@ def build_cluster(
     check_inputs(inventory, options)
     check_inputs_stay(shards_in(place), (locate(source.path) for source in inventory.sources))
     run = run_of(inventory, options)
+    before = read_record(place_of(place))
     with open_output(place, run, options.replace, failures, options.points, options.is_far) as output:
         if output.finished is not None:
             return summary_of(output.finished)._replace(by_size=by_size)
@@ -149,7 +153,23 @@ def build_cluster(
             failures.note(text)
         summary = write_cluster(inventory, output, place, run, options, failures, beside)
         output.finish()
+    _note_old_indexes(output.place, before, inventory, failures)
     return summary._replace(by_size=by_size)
+
+
+def _note_old_indexes(
+    place: Location, before: RunRecord | None, inventory: Inventory, failures: Failures
+) -> None:
+    """Print how many indexes of the cluster `before`, of `build`, stay below the directory and are no inputs of the new one."""
+    inputs = {identity(source.location) for source in inventory.sources}
+    directory = place / CDX_DIRECTORY
+    names = {
+        posixpath.basename(name) for name in (before.files if before else ()) if name.endswith(".cdx.gz")
+    }
+    found = names and names & directory.entries().keys()
+    if left := sum(identity(directory / name) not in inputs for name in found):
+        what = f"{count(left, 'index file')} of the cluster that was replaced"
+        failures.note(f"{directory}: note: still has {what}, not of the new one; delete what is not needed")
 
 
 def with_shards(options: ZipnumOptions, inventory: Inventory) -> ZipnumOptions:
@@ -196,11 +216,15 @@ def write_cluster(
     job = fingerprint(inventory.states, options.settings())
     work = WorkDirectory(output.work / WORK, job, output.clear)
     output.start(options.shards)
-    if options.make is None:
-        made = _make(inventory, output.work, work, options, failures)
-    else:
-        made = options.make(inventory, output.work, options, failures)
-    _check_made(made, inventory, str(place))
+    try:
+        if options.make is None:
+            made = _make(inventory, output.work, work, options, failures)
+        else:
+            made = options.make(inventory, output.work, options, failures)
+        _check_made(made, inventory, str(place))
+    except InputError:
+        work.remove()  # another run has nothing to continue with
+        raise
     summary = summary_of_made(made)
     if beside.archives:
         write_archive_index(output.work, beside.archives)
