@@ -43,15 +43,21 @@ def test_it_says_what_is_wrong(server: CdxServer, tmp_path: Path) -> None:
     assert "Nothing was found." in html
 
 
-def test_markup_in_a_line_is_text(run_cdxmill: RunCdxmill, tmp_path: Path) -> None:
+def test_markup_in_a_line_is_text_and_a_day_that_does_not_exist_is_digits(
+    run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
     url = 'http://many.example/<img src=x onerror=alert(1)>"'
-    (tmp_path / "a.cdxj").write_text(line("example,many)/x", "20200101000000", url=url, mime="<b>"))
+    lines = [
+        line("example,many)/x", date, url=url, mime="<b>") for date in ("20200101000000", "20200231000000")
+    ]
+    (tmp_path / "a.cdxj").write_text("".join(lines))
     run_cdxmill("zipnum", "-q", "-s", "1", "-o", tmp_path / "c", tmp_path / "a.cdxj")
     with cdx_server(tmp_path / "c") as server:
         html = dump_dom(find_chromium(), f"{server.site}/?url=many.example/x", tmp_path)
     assert "&lt;img src=x onerror=alert(1)&gt;" in html
     assert "<img" not in html
     assert "&lt;b&gt;" in html
+    assert re.findall(r"<td>(2020[-0-9: ]*)</td>", html) == ["2020-01-01 00:00:00", "20200231000000"]
 
 
 def test_it_is_shown_wide_narrow_and_dark(run_cdxmill: RunCdxmill, tmp_path: Path) -> None:

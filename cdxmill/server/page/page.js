@@ -189,7 +189,10 @@ function showRows() {
 
 function date(stamp) {
   if (!/^\d{14}$/.test(stamp)) return stamp;
-  return `${stamp.slice(0, 4)}-${stamp.slice(4, 6)}-${stamp.slice(6, 8)} ${stamp.slice(8, 10)}:${stamp.slice(10, 12)}:${stamp.slice(12)}`;
+  const day = `${stamp.slice(0, 4)}-${stamp.slice(4, 6)}-${stamp.slice(6, 8)}`;
+  const time = `${stamp.slice(8, 10)}:${stamp.slice(10, 12)}:${stamp.slice(12)}`;
+  const known = new Date(`${day}T${time}Z`); // of 31 February it is invalid, or 2 March
+  return Number.isNaN(known.getTime()) || known.getUTCDate() !== Number(stamp.slice(6, 8)) ? stamp : `${day} ${time}`;
 }
 
 function showExamples() {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from cdxmill.messages import human_bytes, printable
@@ -130,7 +131,15 @@ def _estimate(number: int, error: float) -> str:
 
 
 def _date(timestamp: str) -> str:
-    return f"{timestamp[:4]}-{timestamp[4:6]}-{timestamp[6:8]}" if timestamp else "-"
+    """The day of a timestamp. One that does not exist stays digits.
+
+    >>> _date("20200229000000"), _date("20200231000000"), _date("")
+    ('2020-02-29', '20200231000000', '-')
+    """
+    try:
+        return f"{datetime.strptime(timestamp, '%Y%m%d%H%M%S').replace(tzinfo=UTC):%Y-%m-%d}"
+    except ValueError:
+        return timestamp or "-"
 
 
 def _changes(compared: dict[str, Any]) -> Iterable[Shown]:
