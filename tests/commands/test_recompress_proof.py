@@ -276,11 +276,22 @@ def test_directories_are_compared_by_the_names_that_recompress_gives(
     recompress("in", output="new")
     done = run_cdxmill("verify", "in", "new", cwd=iana)
     assert (done.returncode, b"in 3 pairs" in done.stderr) == (0, True), done.stderr
+    alone = run_cdxmill("verify", "in/x", "new/x", cwd=iana)
+    assert (alone.returncode, b"in 1 pair" in alone.stderr) == (0, True), alone.stderr
     Path("new/x/b.warc.zst").rename("new/c.warc.zst")
     done = run_cdxmill("verify", "in", "new", cwd=iana)
     assert done.returncode == 1
     assert b"in/x/b.warc.gz: has no new archive" in done.stderr
     assert b"new/c.warc.zst: is of no old archive" in done.stderr
+    Path("only").mkdir()
+    Path("new/c.warc.zst").rename("only/c.warc.zst")
+    for old in ("in/x", "in/x/b.warc.gz"):
+        done = run_cdxmill("verify", old, "only", cwd=iana)
+        assert done.returncode == 2
+        assert (
+            f"only: has no archive with the name that recompress gives one of {old}" in done.stderr.decode()
+        )
+    assert run_cdxmill("verify", "in/x/b.warc.gz", "only/c.warc.zst", cwd=iana).returncode == 0
 
 
 @pytest.mark.parametrize("form", ["gz", "zst", "plain"])

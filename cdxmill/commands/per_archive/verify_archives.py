@@ -82,8 +82,8 @@ def verify_archives(asked: Comparing, failures: Failures) -> VerifiedArchives:
 def _pairs(
     old: Sequence[Input], new: Sequence[Input], place: Location, run: VerifyRun
 ) -> list[tuple[Input, Input]]:
-    """The archives that belong together: the only ones, or by the names that `recompress` gives. Others are reported."""
-    if len(old) == len(new) == 1:
+    """The archives that belong together: the one that `place` is, or by the names that `recompress` gives. Others are reported."""
+    if len(old) == len(new) == 1 and new[0].location.stored_in.is_same(place):
         return [(old[0], new[0])]
     found = {one.name or one.path: one for one in new}
     names = [_names(old, to) for to in ("zst", "gz")]
