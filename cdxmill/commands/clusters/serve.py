@@ -24,7 +24,7 @@ from cdxmill.formats.clusters.zipnum import ARCHIVES, LOCATIONS, SHARD, part_of
 from cdxmill.messages import say
 from cdxmill.options.clusters import Serving
 from cdxmill.regex import regex
-from cdxmill.running.listening import host_of, listen
+from cdxmill.running.listening import bound, host_of
 from cdxmill.storage.local import make_directory, write_atomic
 from cdxmill.storage.location import Location, locate
 from cdxmill.storage.own import read_own
@@ -60,10 +60,14 @@ def serve(asked: Serving, meanwhile: Meanwhile | None = None) -> int:
     """
     config = pywb_config(asked)
     wayback = find_wayback()
-    with listen(asked.bind, asked.port) as probe:
-        port = int(probe.getsockname()[1])
-    messages = addresses(asked.cluster, f"http://{host_of(asked.bind)}:{port}")
-    with tempfile.TemporaryDirectory(prefix="cdxmill-serve-") as directory:
+    with (
+        bound(asked.bind, asked.port) as held,
+        tempfile.TemporaryDirectory(prefix="cdxmill-serve-") as directory,
+    ):
+        port = int(held.getsockname()[1])
+        messages = addresses(asked.cluster, f"http://{host_of(asked.bind)}:{port}")
+        if sys.platform != "linux":
+            held.close()  # else pywb could not have it
         (Path(directory) / CONFIG).write_text(config, encoding="utf-8")
         with _running([wayback, "-d", directory, "-b", asked.bind, "-p", str(port)]) as process:
             _wait_until_up(process, asked.bind, port)
