@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from cdxmill.jobs.launcher.node_archive import LEFT_OUT
+
 from .material.statements import inside, statements
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -146,6 +148,20 @@ def test_there_are_no_import_cycles() -> None:
     trees = {module: without_types(ast.parse(path.read_bytes())) for module, path in MODULES.items()}
     graph = {module: own_imports(tree) - {module} for module, tree in trees.items()}
     assert list(TopologicalSorter(graph).static_order())
+
+
+def test_no_task_of_a_node_imports_what_is_not_sent_to_it() -> None:
+    known, left = set[str](), {name for name in MODULES if name.startswith(f"{PACKAGE}.jobs.nodes")}
+    while left:
+        known |= left
+        left = {
+            one for name in left for one in own_imports(without_types(parsed(name))) & MODULES.keys()
+        } - known
+    sent = {
+        name for name in known for part in LEFT_OUT if MODULES[name].is_relative_to(ROOT / PACKAGE / part)
+    }
+    assert not sent
+    assert all((ROOT / PACKAGE / part).exists() for part in LEFT_OUT)
 
 
 def forbidden_in(tree: ast.AST) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The archive that is sent with a job: cdxmill, and wheels of libraries for the nodes' Pythons.
 
     hadoop_task.py              the start script of each task
-    cdxmill/...                 the package of this machine, with its compiled modules
+    cdxmill/...                 the package of this machine, with its compiled modules, without what no task imports
     wheels/<tag>-<machine>/     the compressor: zlib-ng for CPython 3.9 to 3.14, or deflate for 3.9, 3.10, and 3.11 and later (abi3)
     wheels/none-any/            urllib3, for WebHDFS
 
@@ -61,6 +61,11 @@ _PYTHON = {
 """Python version and tag of each kind of wheel, for pip and the file name."""
 
 
+LEFT_OUT = ("__main__.py", "cli", "server", "spark", "jobs/launcher")
+"""Parts of the package that no task imports: each node unpacks the archive."""
+_CODE = (".py", ".so")
+
+
 def pack_archive(directory: Path, libraries: Collection[str]) -> Path:
     """Write the archive with these libraries to `directory`. Returns its path.
 
@@ -71,8 +76,10 @@ def pack_archive(directory: Path, libraries: Collection[str]) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.write(package / "jobs/nodes/hadoop_task.py", "hadoop_task.py")
         # nodes with the same Python and machine use the compiled modules, others ignore them
-        for file in sorted((*package.rglob("*.py"), *package.rglob("*.so"))):
-            archive.write(file, f"cdxmill/{file.relative_to(package).as_posix()}")
+        for file in sorted(file for ending in _CODE for file in package.rglob(f"*{ending}")):
+            name = file.relative_to(package)
+            if not any(name.is_relative_to(part) for part in LEFT_OUT):
+                archive.write(file, f"cdxmill/{name.as_posix()}")
         for library, tag, machine in (key for key in _WHEELS if key[0] in libraries):
             try:
                 _unpack(_wheel(library, tag, machine), archive, f"wheels/{tag}-{machine}")
@@ -86,7 +93,7 @@ def pack_archive(directory: Path, libraries: Collection[str]) -> Path:
 def _unpack(wheel: Path, archive: zipfile.ZipFile, directory: str) -> None:
     with zipfile.ZipFile(wheel) as content:
         for name in content.namelist():
-            if not name.endswith("/"):
+            if name.endswith(_CODE):  # without metadata, which nothing reads
                 archive.writestr(f"{directory}/{name}", content.read(name))
 
 
