@@ -25,6 +25,7 @@ from contextlib import contextmanager, suppress
 from itertools import groupby
 from typing import NamedTuple
 
+from cdxmill.cluster.find import Directory, has_cluster, not_a_cluster
 from cdxmill.cluster.output import check_settled, mend, place_of
 from cdxmill.cluster.split_files import SPLITS
 from cdxmill.cluster.write import (
@@ -142,6 +143,8 @@ def open_change(path: PathOrUrl, note: Callable[[str], None]) -> Iterator[Change
     place.check_writable()
     mend(place, note)
     if not (place / MANIFEST).exists() and not is_ready(place):
+        if not has_cluster(Directory(place)):
+            raise not_a_cluster(place, f"{INDEX}, {SUMMARY} or {MANIFEST}")
         raise UsageError(
             f"{place}: has no {MANIFEST}, so it cannot be changed; make a copy that can: cdxmill merge -o NEW {place}"
         )

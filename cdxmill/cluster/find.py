@@ -178,12 +178,21 @@ def is_switched(cluster: Location) -> bool:
 
 
 def not_a_cluster(cluster: Location, files: str) -> UsageError:
-    """The error for a path or URL without any of these `files`, or for a path at which there is nothing."""
-    directory = cluster.directory
-    if directory is not None and not directory.exists():
-        return UsageError(f"{cluster}: not a ZipNum cluster (no such file or directory); check the path")
+    """The error for a path or URL without any of these `files`, or for a path at which there is no directory."""
     hint = "; the URL of a prefix B-tree must end in .tree" if cluster.is_remote else ""
-    return no_crawl(cluster.text) or UsageError(f"{cluster}: not a ZipNum cluster (no {files}){hint}")
+    other = UsageError(f"{cluster}: not a ZipNum cluster (no {files}){hint}")
+    return no_directory(cluster) or no_crawl(cluster.text) or other
+
+
+def no_directory(cluster: Location) -> UsageError | None:
+    """The error for a path at which there is no directory; None if there is one, and for a URL. Raises InputError."""
+    found = None if cluster.is_remote else cluster.status()
+    if cluster.is_remote or (found is not None and found.is_directory):
+        return None
+    reason = "(no such file or directory); check the path"
+    if found is not None:
+        reason = "(it is a file); name the directory of a cluster"
+    return UsageError(f"{cluster}: not a ZipNum cluster {reason}")
 
 
 def find_directory(cluster: Location) -> tuple[Directory, str | None]:
@@ -195,7 +204,7 @@ def find_directory(cluster: Location) -> tuple[Directory, str | None]:
         directory = Directory(cluster.parent)
         return directory, cluster.name if directory.has(cluster.name) else None
     directory = Directory(cluster)
-    if not has_cluster(directory):
+    if not has_cluster(directory) and no_directory(cluster) is None:
         below = Directory(cluster / COLLECTION_INDEXES)
         directory = below if below.has(INDEX) else directory
     return directory, next(filter(directory.has, INDEXES), None)

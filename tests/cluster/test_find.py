@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cdxmill.cli.main import main
 from cdxmill.cluster.find import find_index
 from cdxmill.errors import InputError, RefusedError, UsageError
 from cdxmill.storage import s3
@@ -76,3 +77,31 @@ def test_a_cluster_without_index_behind_http_is_an_error_of_the_input(name: str,
     server.add(f"/C/{name}", b"content")
     with pytest.raises(InputError, match=r"/C: has no cluster\.idx; "):
         find_index(locate(f"{server.url}/C"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["verify C", "add C C", "remove C a.com", "compact C", "publish C out", "merge -o out C C", "serve C"],
+)
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("file", "(it is a file); name the directory of a cluster"),
+        ("absent", "(no such file or directory); check the path"),
+    ],
+)
+def test_what_is_no_directory_is_no_cluster(
+    name: str,
+    reason: str,
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_bytes(b"WARC/1.0\r\n")
+    assert main(command.replace("C", name).split()) == 2
+    errors = capsys.readouterr().err
+    assert errors.startswith("cdxmill: ")
+    assert errors.endswith(f"{name}: not a ZipNum cluster {reason}\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

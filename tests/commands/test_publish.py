@@ -363,13 +363,19 @@ def test_shards_without_lines_are_published(run_cdxmill: RunCdxmill, tmp_path: P
     check_cluster(tmp_path / "D/indexes", b"com,example)/ 2020 {}\n")
 
 
-@pytest.mark.parametrize("name", ["absent", "empty"])
+@pytest.mark.parametrize(
+    ("name", "unfinished"),
+    [
+        ("absent", "not a ZipNum cluster (no such file or directory); check the path"),
+        ("empty", "not a finished cluster"),
+    ],
+)
 def test_a_directory_without_a_cluster_is_reported(
-    name: str, run_cdxmill: RunCdxmill, tmp_path: Path
+    name: str, unfinished: str, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     (tmp_path / "empty").mkdir()
     for options, reason in (
-        ([], "not a finished cluster"),
+        ([], unfinished),
         (["--unfinished"], "not a ZipNum cluster (no cdx-00000.gz)"),
     ):
         done = run_cdxmill("publish", *options, tmp_path / name, tmp_path / "D")

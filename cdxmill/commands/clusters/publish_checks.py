@@ -8,7 +8,7 @@ from contextlib import suppress
 from enum import Enum
 from typing import NamedTuple
 
-from cdxmill.cluster.find import INDEXES
+from cdxmill.cluster.find import INDEXES, no_directory
 from cdxmill.cluster.output import REPLACE, check_replaceable, place_of
 from cdxmill.cluster.split_files import SPLITS
 from cdxmill.cluster.write import COPIED, NUMBERED, fault_of, fault_of_splits, read_manifest
@@ -64,7 +64,8 @@ def find_shards(cluster: Location, unfinished: bool) -> list[Shard]:
     elif unfinished:
         shards = _found_shards(found)
     else:
-        raise UsageError(f"{cluster}: not a finished cluster (no {MANIFEST}); finish it, or use --unfinished")
+        unfinished_one = f"{cluster}: not a finished cluster (no {MANIFEST}); finish it, or use --unfinished"
+        raise no_directory(cluster) or UsageError(unfinished_one)
     if not shards:
         raise UsageError(f"{cluster}: not a ZipNum cluster (no {shard_name(0)})")
     for shard in shards:
