@@ -192,7 +192,8 @@ def _locator(path: str | None) -> Callable[[str], list[Location]]:
             data = _path_index(place)
             return lambda filename: list(map(locate, find_places(data, filename)))
         if directory is not None and place.stored_in == place:
-            raise UsageError(f"{path}: neither a directory of archives, nor a WACZ, nor a path index")
+            reason = "neither a directory of archives, nor a WACZ, nor a path index"
+            raise UsageError(f"{path}: {reason}; check the path")
     return lambda filename: [_below(place, filename)]
 
 

@@ -232,7 +232,8 @@ def _manifest_text(manifest: str) -> str:
         if is_gzip:
             data = gzip.decompress(data)
     except (OSError, EOFError, ValueError, zlib.error, InputError) as error:
-        raise UsageError(f"the manifest {manifest} cannot be read ({error})") from None
+        reason = getattr(error, "strerror", None) or getattr(error, "reason", None) or error
+        raise UsageError(f"the manifest {manifest} cannot be read ({reason}); check it") from None
     if data.startswith(_UTF16):
         return data.decode("utf-16", "replace")
     return data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")

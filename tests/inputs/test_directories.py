@@ -327,6 +327,13 @@ def test_a_line_of_a_manifest_that_no_file_can_have_is_one_failure(
     assert [path.name for path in (directory / "out").rglob("*.cdx.gz")] == ["a.cdx.gz"]
 
 
+def test_a_manifest_that_is_absent_or_a_directory_is_a_usage_error(directory: Path) -> None:
+    for name, reason in (("absent", "No such file or directory"), (".", "Is a directory")):
+        with pytest.raises(UsageError) as caught:
+            find_archives(ArchiveInputs(manifest=name), Failures(printed=False))
+        assert str(caught.value) == f"the manifest {name} cannot be read ({reason}); check it"
+
+
 def test_a_corrupt_manifest_is_a_usage_error(directory: Path) -> None:
     for data in (
         b"\x1f\x8b\x08\x00",

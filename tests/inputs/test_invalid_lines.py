@@ -25,6 +25,7 @@ def with_line(line: bytes) -> bytes:
     return as_text([*LINES[:1200], line, *LINES[1200:]])
 
 
+ARCHIVE = "it is an archive, not an index; index it first with cdxmill index"
 BAD: dict[str, tuple[bytes, str]] = {
     "0 bytes": (b"", "the file is empty; "),
     "NULs": (bytes(5 << 20), "line 1 has NUL bytes; "),
@@ -52,7 +53,8 @@ def test_the_first_invalid_line_is_reported_and_the_file_adds_nothing(
     done = run_cdxmill("zipnum", "-q", "-o", tmp_path / "C", "-s", "2", bad, good)
     (line,) = done.stderr.decode().splitlines()
     assert (done.returncode, line.startswith(f"{bad}: "), reason in line) == (1, True, True), line
-    assert line.endswith("; none of its lines are in the cluster: rebuild this index")
+    hint = ARCHIVE if name == "a WARC" else "rebuild this index"
+    assert line.endswith(f"; none of its lines are in the cluster: {hint}")
     check_cluster(tmp_path / "C", sort_unique([good]))
     done = run_cdxmill("sample", "-q", "-o", tmp_path / "s.txt", "-s", "2", bad, good)
     (line,) = done.stderr.decode().splitlines()
@@ -75,3 +77,18 @@ def test_a_large_sorted_file_with_an_invalid_line_is_no_run(
     assert line.startswith(f"{bad}: line 140001 is CDX with 4 fields, but the lines before are CDXJ: ")
     assert done.returncode == 1
     check_cluster(tmp_path / "C", sort_unique([good]))
+
+
+@pytest.mark.parametrize("name", ["example.warc", "example.warc.gz", "example.arc", "example.arc.gz"])
+@pytest.mark.parametrize(
+    "command", [("lookup", "example.com"), ("report",), ("zipnum", "-o", "C", "-s", "2")]
+)
+def test_an_archive_is_no_index(
+    name: str, command: tuple[str, ...], pywb_warcs: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    archive = pywb_warcs / name
+    done = run_cdxmill(command[0], archive, *command[1:], cwd=tmp_path)
+    assert done.returncode == 1
+    first = done.stderr.decode().splitlines()[0]
+    assert "line 1 is not a CDX or CDXJ line: " in first
+    assert first.endswith(ARCHIVE)

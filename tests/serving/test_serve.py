@@ -226,7 +226,7 @@ def test_the_url_of_a_file_is_its_path(served: Path, tmp_path: Path, run_cdxmill
         (["C"], "C: has no archives.tsv; use --archives LOCATION"),
         (
             ["C", "--archives", "absent"],
-            "absent: neither a directory of archives, nor a WACZ, nor a path index",
+            "absent: neither a directory of archives, nor a WACZ, nor a path index; check the path",
         ),
         (["C", "--replace"], "--replace needs --config-only"),
         (["C", "--archives", ".", "--config-only", "C/cluster.idx"], "C/cluster.idx: is not a directory"),

@@ -29,6 +29,8 @@ CDXJ = 0
 """The number of fields of CDXJ lines, as `fields_of` returns it."""
 
 REBUILD = "rebuild this index"
+_ARCHIVE = "it is an archive, not an index; index it first with cdxmill index"
+_ARCHIVE_STARTS = (b"WARC/", b"filedesc://")
 """What the user can do about a corrupt CDX file."""
 
 
@@ -192,7 +194,10 @@ def read_cdx(path: str, window: Window, content: Callable[[Window], Iterator[Pie
         raise InputError(path, "the file is empty", REBUILD)
     try:
         yield from checked(content(window))
-    except (MemberError, LineError) as error:
+    except LineError as error:
+        is_archive = error.number == 1 and error.line.startswith(_ARCHIVE_STARTS)
+        raise InputError(path, str(error), _ARCHIVE if is_archive else REBUILD) from None
+    except MemberError as error:
         raise InputError(path, str(error), REBUILD) from None
 
 
