@@ -103,13 +103,12 @@ def contenders(directory: Path, plain: Path, cut: Path, jar: str | None) -> list
         Contender(
             "cdxmill, sections, no cache", [*ours, "--cache", "0", f"web={cut}", "--port"], "/web/cdx?url="
         ),
-        Contender("cdxmill, sections", [*ours, f"web={cut}", "--port"], "/web/cdx?url="),
         Contender(
-            "cdxmill, sections, larger cache",
-            [*ours, "--cache", "512", f"web={cut}", "--port"],
+            "cdxmill, sections, small cache",
+            [*ours, "--cache", "64", f"web={cut}", "--port"],
             "/web/cdx?url=",
-            rounds=3,
         ),
+        Contender("cdxmill, sections", [*ours, f"web={cut}", "--port"], "/web/cdx?url=", rounds=3),
     ]
     if jar:
         data = directory / "outback"

@@ -49,6 +49,10 @@ def inflater(shard: Path) -> Tool:
     )
 
 
+def gzip_inflater(shard: Path) -> Tool:
+    return Tool("inflate alone (gzip -dc)", lambda _: ["gzip", "-dc", str(shard)])
+
+
 def ours(*arguments: str) -> Tool:
     return Tool(OURS, lambda out: [program("cdxmill"), *(one.replace("OUT", str(out)) for one in arguments)])
 
@@ -72,7 +76,11 @@ def _sections(kind: str, quick: bool) -> Iterator[Section]:
     shard = place / "cdx-00000.gz"
     lines = json.loads((place / "cluster.json").read_bytes())["lines"]
     facts = f"A cluster of {lines:,} lines in one shard of {shard.stat().st_size / 1e6:.1f} MB. One process."
-    tools = [ours("report", "-q", "-p", "1", "--json", "OUT/o.json", str(place)), inflater(shard)]
+    tools = [
+        ours("report", "-q", "-p", "1", "--json", "OUT/o.json", str(place)),
+        inflater(shard),
+        gzip_inflater(shard),
+    ]
     yield Section(f"report-{kind}", f"Report, lines of {KINDS[kind]}", facts, 1, [shard], tools)
     facts += " All write zstd-3. The others write the fields of the line; the naive way also the host, path and query of the URL."
     written = ours("export", "-q", str(place), "--to", "parquet", "-o", "OUT/table")

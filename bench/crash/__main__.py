@@ -120,8 +120,8 @@ def findings(bench: CrashBench, scenario: Scenario, point: Point, wanted: Wanted
                 f"RERUN {where}: status {again.status}, not {wanted.done.status}; other files {others[:5]}:"
                 f" {again.stderr.strip()[-200:]}"
             )
-    # these write one or two files beside others, without a lock
-    has_lock = scenario.command[0] not in ("sample", "split-points", "count", "report")
+    # these write two files of a few lines beside others, without a lock
+    has_lock = scenario.command[0] not in ("sample", "split-points")
     endings = (".tmp", ".lock", ".work")
     names = [name for name in bench.temporary() if name.endswith(endings) or ".scratch-" in name]
     if has_lock and names:

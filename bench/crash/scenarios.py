@@ -177,7 +177,7 @@ def _of_one_file(bench: CrashBench) -> list[Scenario]:
         Scenario("export-parquet-damaged-2", torn + _TWO, reruns=[torn + _TWO + _REPLACE]),
         Scenario("report-damaged", broken, reruns=[broken + _REPLACE], has_stdout=True),
         Scenario("report", report, reruns=[report + _REPLACE], has_stdout=True),
-        Scenario("cat", table, has_stdout=True),
+        Scenario("cat", table, reruns=[table + _REPLACE], has_stdout=True),
         Scenario("serve", page),
     ]
 

@@ -127,7 +127,7 @@ def train_dictionary(archives: Sequence[Input], options: Training, failures: Fai
         file.write(dictionary)
         found = _statistics(archives, sample, trained, total, options)
         own = {"id": trained.number, "size": trained.size, "sha256": hashlib.sha256(dictionary).hexdigest()}
-        with statistics.write_atomic() as beside:
+        with statistics.write_named() as beside:
             beside.write(json.dumps({**own, **found}, indent=1).encode())
     return trained
 

@@ -43,10 +43,11 @@ class CdxServing(Options):
         default=0,
         min=0,
     )
-    cache: int = option(
+    cache: int | None = option(
         "--cache N",
-        "Memory of each worker, in MiB, for answers, and sections of blocks, that are asked for again. 0: none.",
-        default=64,
+        "Memory of each worker, in MiB, for answers, and sections of blocks, that are asked for again. 0: none."
+        " Default: its part of 1/32 of the memory of this machine or container, at least 64 and at most 512.",
+        default=None,
         min=0,
         max=1 << 20,
     )

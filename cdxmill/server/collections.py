@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -28,6 +29,8 @@ from cdxmill.storage.location import locate
 
 _FEW = 1000
 """Lines that are put in order at once, while other requests wait."""
+_FRESH_SECONDS = 0.01
+"""The time for which kept answers may be older than their cluster."""
 _FEW_CLUSTERS = 4
 """Clusters of which blocks are read at once, while other requests wait."""
 
@@ -141,6 +144,8 @@ class Collection:
         self._lock = threading.Lock()
         self._kept: list[KeptCluster] = []
         self._last_state: tuple[list[object | None], bytes] = ([], b"")
+        self._seen: bytes | None = None
+        self._look_again = 0.0
         self._memory = memory
 
     @contextmanager
@@ -190,8 +195,15 @@ class Collection:
             one.close()
 
     def state(self) -> bytes | None:
-        """What is another one if an answer may be another one; None if that is not known, or it is not open yet."""
-        return self._state(one.version() for one in self._kept) if self.is_near else None
+        """What is another one if an answer may be another one; None if that is not known, or it is not open yet.
+
+        The clusters are looked at every hundredth of a second at most: that takes as long as a tenth of a kept answer.
+        """
+        now = time.monotonic()
+        if now >= self._look_again:
+            self._seen = self._state(one.version() for one in self._kept) if self.is_near else None
+            self._look_again = now + _FRESH_SECONDS
+        return self._seen
 
     @property
     def _has_state(self) -> bool:

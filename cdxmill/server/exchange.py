@@ -270,5 +270,7 @@ class Exchange:
     def _count(self) -> None:
         seconds, metrics = time.perf_counter() - self._begin, self._server.metrics
         metrics.count(self._name, self._status, seconds, self._sent)
+        if not self._server.log.is_open:
+            return
         request = f"{self._scope['method']} {self._target()} HTTP/{self._scope['http_version']}"
         self._server.log.write(client_of(self._scope), request, self._status, self._sent, seconds)

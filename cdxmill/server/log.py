@@ -25,6 +25,11 @@ class AccessLog:
             except OSError as error:
                 raise UsageError(f"{path}: the log cannot be written ({error.strerror})") from None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether lines are written."""
+        return self._file is not None
+
     def write(self, client: str, request: str, status: int, sent: int, seconds: float) -> None:
         """Write a line. A full disk costs the line, not the answer."""
         if self._file is None:

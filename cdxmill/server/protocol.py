@@ -75,6 +75,8 @@ class LimitedProtocol(HttpToolsProtocol):
     """A connection that is closed if a request does not arrive in time, or is too large."""
 
     _timer: asyncio.TimerHandle | None = None
+    _deadline: float | None = None
+    """When the request has to be here, if it has begun. The timer of the request before may end earlier, and then runs again."""
     _size = 0
     _may_answer = False
     """Whether a request may be answered while its bytes are read: the first one, so that others get their turn after it."""
@@ -86,7 +88,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """A client has gone."""
-        self._stop_timer()
+        if self._timer is not None:
+            self._timer.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -107,7 +110,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """A request is complete."""
-        self._stop_timer()
+        self._deadline = None
         super().on_message_complete()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
@@ -133,17 +136,18 @@ class LimitedProtocol(HttpToolsProtocol):
         self.tasks.add(task)
 
     def _start_timer(self) -> None:
-        self._stop_timer()
-        self._timer = self.loop.call_later(SECONDS, self._close_late)
+        self._deadline = self.loop.time() + SECONDS
+        if self._timer is None:
+            self._timer = self.loop.call_at(self._deadline, self._close_late)
 
     def _close_late(self) -> None:
-        if not self.transport.is_closing():
+        self._timer = None
+        if self._deadline is None or self.transport.is_closing():
+            return
+        if self.loop.time() < self._deadline:
+            self._timer = self.loop.call_at(self._deadline, self._close_late)
+        else:
             self.transport.abort()
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
 
 async def _resumed(started: Coroutine[Any, Any, None], awaited: Any) -> None:

@@ -24,6 +24,7 @@ from cdxmill.messages import say
 from cdxmill.options.cdx_server import CdxServing
 from cdxmill.regex import regex
 from cdxmill.running.listening import host_of, listen
+from cdxmill.running.memory import usable_memory
 from cdxmill.running.processes import end_with_parent
 from cdxmill.search.kept import KeptCluster
 from cdxmill.search.sources import Source, find_sources
@@ -45,6 +46,8 @@ _ALLOCATION = {"MALLOC_MMAP_THRESHOLD_": str(1 << 17)}
 text of a section is freed. Then texts are cut from the heap, which gets holes: a fifth more memory after some 100,000 requests."""
 _YOUNG = 10_000
 """Objects after which Python looks for garbage. With its 700, it takes a twentieth of the time."""
+_LEAST_CACHE, _MOST_CACHE, _CACHE_PART = 64 << 20, 512 << 20, 32
+"""Bytes of the cache of a worker by default, and the part of the memory that all workers take for it."""
 _GRACE = 30
 _KEEP_ALIVE = 15
 
@@ -78,7 +81,7 @@ def serve(asked: CdxServing) -> int:
         "",
         "",
         asked.log,
-        asked.cache << 20,
+        default_cache(asked.workers, usable_memory()) if asked.cache is None else asked.cache << 20,
     )
     _check(started, chain.from_iterable(found.values()))
     with (
@@ -101,6 +104,15 @@ def serve(asked: CdxServing) -> int:
     if any(code == uvicorn.config.STARTUP_FAILURE for code in stopped):
         raise StoppedError("the server could not start; see the messages above")
     return 0
+
+
+def default_cache(workers: int, memory: int) -> int:
+    """The bytes that the cache of a worker takes by default, of `memory` bytes for everything.
+
+    >>> [default_cache(workers, memory << 30) >> 20 for workers, memory in ((1, 1), (1, 8), (2, 8), (1, 64), (4, 64), (8, 64))]
+    [64, 256, 128, 512, 512, 256]
+    """
+    return min(max(memory // _CACHE_PART // workers, _LEAST_CACHE), _MOST_CACHE)
 
 
 def _config(workers: int) -> uvicorn.Config:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -99,7 +100,7 @@ def write_atomic(
             raise StoppedError(f"{path}: is a device or a pipe; move it away, or choose another output")
         create_directory(path.parent)
         try:
-            with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            with _create(temporary, mode) as file:
                 yield file
                 file.flush()
                 if sync_file:
@@ -113,13 +114,43 @@ def write_atomic(
             raise
 
 
+def _create(path: Path, mode: int) -> IO[bytes]:
+    """A new file, which is locked as long as it is open, so that `drop_unfinished` of another process leaves it alone."""
+    while True:
+        file = open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode))  # noqa: SIM115 - the caller closes it
+        with contextlib.suppress(OSError):  # the file system may have no locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if path.exists():
+            return file
+        file.close()  # it was deleted before it was locked
+
+
+def drop_unfinished(path: Path) -> None:
+    """Delete what killed processes left of the file `path`. What a process still writes is locked."""
+    with contextlib.suppress(OSError):
+        for found in path.parent.iterdir():
+            if OWN_TEMPORARY.fullmatch(found.name) and found.name == _hidden(path.name, _ending(found.name)):
+                _delete_unlocked(found)
+
+
+def _delete_unlocked(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+        finally:
+            os.close(handle)
+
+
 @contextmanager
 def write_named(path: str) -> Iterator[IO[bytes]]:
     """Write a file that the user named: as `write_atomic` does, but a device or pipe directly. Raises StoppedError.
 
-    If nothing is written, no new directory stays.
+    What killed runs left of it is deleted. If nothing is written, no new directory stays.
     """
     if not _is_stream(Path(path)):
+        drop_unfinished(Path(path))
         with new_directory(Path(path).parent), write_atomic(path) as file:
             yield file
         return
@@ -196,8 +227,18 @@ def temporary_name(name: str) -> str:
     """A hidden name beside the file `name`, which no other process or thread uses."""
     attempt = os.environ.get(_ATTEMPT, "")
     own = f"{attempt}{attempt and '.'}{os.getpid()}-{os.urandom(4).hex()}"
-    ending = os.fsencode(f".{own}{TEMPORARY}")
-    return os.fsdecode(b"." + os.fsencode(name)[: _LONGEST - 1 - len(ending)] + ending)
+    return _hidden(name, f".{own}{TEMPORARY}")
+
+
+def _ending(name: str) -> str:
+    """What `temporary_name` put after the name of a file, outside of Hadoop."""
+    return name[name.rindex(".", 0, -len(TEMPORARY)) :]
+
+
+def _hidden(name: str, ending: str) -> str:
+    """The name of a file with an ending, hidden and short enough."""
+    end = os.fsencode(ending)
+    return os.fsdecode(b"." + os.fsencode(name)[: _LONGEST - 1 - len(end)] + end)
 
 
 @contextmanager

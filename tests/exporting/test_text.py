@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+import cdxmill
 from cdxmill.cli.main import main
 from cdxmill.commands.exporting import text
+from cdxmill.errors import UsageError
+from cdxmill.messages import Step
 
 from .conftest import LINES, build, export, text_of
 
@@ -35,6 +38,22 @@ def test_the_lines_of_a_query(cluster: Path, lines: list[bytes]) -> None:
     assert export("c", "--to", "cdxj", "-o", "old.cdxj", "--until", "20240520") == 0
     old = [line for line in lines if line.split(b" ")[1] < b"20240521"]
     assert Path("old.cdxj").read_bytes() == text_of(old)
+
+
+@pytest.mark.parametrize("name", ["t.cdxj", "t.csv", "t.cdxj.gz"])
+def test_a_file_that_is_written_meanwhile_is_not_replaced_unasked(cluster: Path, name: str) -> None:
+    output = Path(name)
+
+    def write_it(_: Step) -> None:
+        output.write_bytes(b"mine")
+
+    wanted = "csv" if name == "t.csv" else "cdxj"
+    with pytest.raises(UsageError, match=f"{name}: already exists"):
+        cdxmill.export("c", format=wanted, output=name, progress=write_it)
+    assert output.read_bytes() == b"mine"
+    cdxmill.export("c", format=wanted, output=name, replace=True)
+    assert output.read_bytes() != b"mine"
+    assert not list(Path().glob(".t.*"))
 
 
 def test_cells_that_could_be_formulas_are_made_safe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

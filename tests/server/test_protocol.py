@@ -1,17 +1,22 @@
-"""What the server asks of the event loop holds for all versions of Python."""
+"""What the server asks of the event loop holds for all versions of Python. Requests that do not arrive in time are ended."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
+import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from cdxmill.server.protocol import WaitingProtocol
+from cdxmill.server.protocol import SECONDS, WaitingProtocol
+
+Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+BEGIN, END = b"GET / HTTP/1.1\r\nHost", b": a\r\n\r\n"
 
 
 async def answer_later(scope: Any, receive: Any, send: Any) -> None:
@@ -29,22 +34,94 @@ def only_coroutines(
     return asyncio.Task(given, loop=loop, **settings)
 
 
-async def asked_once() -> bytes:
-    loop = asyncio.get_running_loop()
-    config = uvicorn.Config(answer_later, http=WaitingProtocol, lifespan="off", log_config=None)
+@asynccontextmanager
+async def connected() -> AsyncIterator[Connection]:
+    """A connection to a server that uses the protocol."""
+    config = uvicorn.Config(
+        answer_later, http=WaitingProtocol, lifespan="off", log_config=None, timeout_keep_alive=999
+    )
     config.load()
-    loop.set_task_factory(only_coroutines)  # type: ignore[arg-type]
     make = partial(WaitingProtocol, config=config, server_state=ServerState(), app_state={})
-    async with await loop.create_server(make, "127.0.0.1", 0) as server:
+    async with await asyncio.get_running_loop().create_server(make, "127.0.0.1", 0) as server:
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-        writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-        found = await reader.read()
+        yield reader, writer
         writer.close()
-        await writer.wait_closed()
-    return found
+        await asyncio.wait([asyncio.ensure_future(writer.wait_closed())])
+
+
+async def asked_once() -> bytes:
+    asyncio.get_running_loop().set_task_factory(only_coroutines)  # type: ignore[arg-type]
+    async with connected() as (reader, writer):
+        writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        return await reader.read()
 
 
 def test_an_answer_that_waits_is_completed_by_a_coroutine() -> None:
     found = asyncio.run(asked_once())
     assert found.startswith(b"HTTP/1.1 200 OK"), found
     assert found.endswith(b"late")
+
+
+class _Clock(asyncio.SelectorEventLoop):
+    """A loop whose time can be put forward."""
+
+    ahead = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.ahead
+
+
+def run_on_clock(story: Coroutine[Any, Any, None]) -> None:
+    with asyncio.Runner(loop_factory=_Clock) as runner:
+        runner.run(story)
+
+
+async def pass_time(seconds: float) -> None:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, _Clock)
+    for _ in range(20):  # what was sent arrives first
+        await asyncio.sleep(0)
+    loop.ahead += seconds
+    await asyncio.sleep(0)
+
+
+async def answer(connection: Connection, data: bytes) -> bytes:
+    """What the server sends after `data`: an answer, or nothing if it has closed the connection."""
+    reader, writer = connection
+    writer.write(data)
+    try:
+        return await reader.readuntil(b"late")
+    except (asyncio.IncompleteReadError, ConnectionResetError):
+        return b""
+
+
+@pytest.mark.parametrize("before", [0, 1, 3], ids=["first", "second", "fourth"])
+@pytest.mark.parametrize("passed", [0.9, 1.1])
+def test_a_request_has_to_arrive_in_time(before: int, passed: float) -> None:
+    """The time begins with each request, whenever those before it on the same connection came."""
+
+    async def story() -> None:
+        async with connected() as connection:
+            for _ in range(before):
+                await pass_time(0.7 * SECONDS)
+                assert await answer(connection, BEGIN + END)
+            await pass_time(0.7 * SECONDS if before else 0)
+            connection[1].write(BEGIN)
+            await pass_time(0.8 * SECONDS)
+            await pass_time((passed - 0.8) * SECONDS)
+            assert bool(await answer(connection, END)) == (passed < 1)
+
+    run_on_clock(story())
+
+
+def test_a_connection_without_a_request_is_ended_and_one_between_two_requests_is_not() -> None:
+    async def story() -> None:
+        async with connected() as connection:
+            await pass_time(1.1 * SECONDS)
+            assert not await answer(connection, BEGIN + END)
+        async with connected() as connection:
+            assert await answer(connection, BEGIN + END)
+            await pass_time(3 * SECONDS)
+            assert await answer(connection, BEGIN + END)
+
+    run_on_clock(story())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -142,3 +144,75 @@ def test_a_new_file_of_a_run_replaces_what_has_its_name(tmp_path: Path) -> None:
         file.write(b"new")
     assert ((tmp_path / "link").is_symlink(), (tmp_path / "link").read_bytes()) == (False, b"new")
     assert (tmp_path / "other").read_bytes() == b"mine"
+
+
+_WRITER = """
+import sys
+from cdxmill.storage.local import write_named
+with write_named(sys.argv[1]) as file:
+    file.write(b"theirs")
+    file.flush()
+    print("begun", flush=True)
+    sys.stdin.read()
+"""
+
+
+def start_writer(path: Path) -> subprocess.Popen[bytes]:
+    """A process that has begun to write a file, and goes on when its standard input ends."""
+    pipe = subprocess.PIPE
+    writer = subprocess.Popen([sys.executable, "-c", _WRITER, str(path)], stdin=pipe, stdout=pipe)
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == b"begun\n"
+    return writer
+
+
+@pytest.mark.parametrize("name", ["o.csv", "o" * 250, "\udcff\n.cdxj"])
+def test_what_a_killed_run_left_of_a_named_file_is_deleted_and_what_is_being_written_stays(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    killed, alive = start_writer(path), start_writer(path)
+    others = [
+        tmp_path / other for other in (".o.tmp", ".other.1-0123abcd.tmp", f"{name[:200]}.1-0123abcd.tmp")
+    ]
+    for other in others:
+        other.write_bytes(b"")
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    assert len(list(tmp_path.iterdir())) == 2 + len(others)
+    with local.write_named(str(path)) as file:
+        file.write(b"ours")
+        assert len(list(tmp_path.iterdir())) == 2 + len(others)
+    assert path.read_bytes() == b"ours"
+    alive.communicate(timeout=60)
+    assert alive.returncode == 0
+    assert path.read_bytes() == b"theirs"
+    assert sorted(tmp_path.iterdir()) == sorted([path, *others])
+
+
+def test_a_link_with_the_name_of_an_unfinished_file_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_bytes(b"mine")
+    (tmp_path / ".o.1-0123abcd.tmp").symlink_to(tmp_path / "precious")
+    os.mkfifo(tmp_path / ".o.2-0123abcd.tmp")
+    local.drop_unfinished(tmp_path / "o")
+    assert (tmp_path / "precious").read_bytes() == b"mine"
+    local.drop_unfinished(tmp_path / "absent/o")
+
+
+def test_a_file_that_is_deleted_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run beside it takes it for that of a killed one."""
+    flock, deleted = fcntl.flock, list[Path]()
+
+    def lock_late(file: int, how: int) -> None:
+        if not deleted:
+            deleted.extend(tmp_path.iterdir())
+            deleted[0].unlink()
+        flock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", lock_late)
+    with local.write_atomic(tmp_path / "o") as file:
+        file.write(b"text")
+    assert deleted
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"text"]

@@ -255,7 +255,7 @@ def _write_metadata(target: Location, title: str | None) -> None:
     if title is None and metadata.exists():
         return
     title = collection.name if title is None else title
-    with metadata.write_atomic() as file:
+    with metadata.write_named() as file:
         text = json.dumps(title, ensure_ascii=False)  # a string of JSON is one of YAML
         file.write(f"title: {text}\n".encode("utf-8", "surrogateescape"))
 

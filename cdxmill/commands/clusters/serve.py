@@ -25,7 +25,7 @@ from cdxmill.messages import say
 from cdxmill.options.clusters import Serving
 from cdxmill.regex import regex
 from cdxmill.running.listening import bound, host_of
-from cdxmill.storage.local import make_directory, write_atomic
+from cdxmill.storage.local import make_directory, write_named
 from cdxmill.storage.location import Location, locate
 from cdxmill.storage.own import read_own
 from cdxmill.version import install_extra
@@ -88,7 +88,7 @@ def write_config(asked: Serving, directory: Path) -> Path:
     if not asked.replace and read_own(path) not in (b"", config):
         raise UsageError(f"{path}: already exists; use --replace, or choose another directory")
     make_directory(directory)
-    with write_atomic(path) as file:
+    with write_named(str(path)) as file:
         file.write(config)
     return path
 

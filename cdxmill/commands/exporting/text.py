@@ -12,13 +12,12 @@ from cdxmill.commands.exporting.lines import ExportedLines
 from cdxmill.formats.lines.capture_fields import ALSO, line_format, parse_fields, text_to_bytes
 from cdxmill.options.exports import Exporting
 from cdxmill.options.option import text_list
-from cdxmill.outputs.names import output_file
+from cdxmill.outputs.names import output_file, writing
 from cdxmill.regex import regex
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.progress import Progress
 from cdxmill.search.query import check_fields
 from cdxmill.stages.lines.line_lists import text_of
-from cdxmill.storage.location import locate
 
 FIELDS = (
     "urlkey",
@@ -58,9 +57,7 @@ def export_text(
     format_list = (
         _csv_lists(asked, lines, failures) if asked.format == "csv" else _cdxj_lists(lines, failures)
     )
-    if output != "-":
-        output_file(output, replace=asked.replace)
-    with _opened(output) as write:
+    with _opened(output, asked.replace) as write:
         if asked.format == "csv":
             write(_MARK + _row(list(_fields(asked))))
         for found in lines.lists():
@@ -135,14 +132,14 @@ def _cdxj_lists(exported: ExportedLines, failures: Failures) -> Formatted:
 
 
 @contextmanager
-def _opened(output: str) -> Iterator[Callable[[bytes], object]]:
+def _opened(output: str, replace: bool) -> Iterator[Callable[[bytes], object]]:
     """What writes to the output. A file gets its name at the end."""
     if output == "-":
         import sys
 
         yield sys.stdout.buffer.write
         return
-    with locate(output).write_named() as file:
+    with writing(output_file(output, replace=replace), replace=replace) as file:
         if not output.endswith(".gz"):
             yield file.write
             return

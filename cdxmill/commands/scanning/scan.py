@@ -22,7 +22,7 @@ from cdxmill.commands.per_archive.task import (
 )
 from cdxmill.commands.scanning.options import ScanOptions, compiled, needs_watch
 from cdxmill.commands.scanning.rows import WARC, WET
-from cdxmill.commands.scanning.scan_one import ScannedArchive, ScanTask, remove_parts, scan_one
+from cdxmill.commands.scanning.scan_one import ScannedArchive, ScanTask, scan_one
 from cdxmill.commands.scanning.table import record_columns
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_seconds
@@ -35,6 +35,7 @@ from cdxmill.running.watched import Limits, Lost, Working, run_watched
 from cdxmill.stages.scan.plan import Measured, added
 from cdxmill.stages.scan.sampling import Smallest, parse_sample
 from cdxmill.storage.hosts import begin_run
+from cdxmill.storage.local import drop_unfinished
 from cdxmill.storage.location import PathOrUrl
 from cdxmill.storage.scratch import Scratch
 
@@ -252,7 +253,8 @@ def _state(working: Working) -> str:
 
 def _after_loss(task: ScanTask, how: Lost) -> list[ScanTask] | ScannedArchive:
     """What follows when a process was lost: the task once more, or the result of an archive that is given up."""
-    remove_parts(task.output)
+    if (path := task.output.directory) is not None:
+        drop_unfinished(path)
     losses = task.losses.after(how)
     if losses is not None:
         return [replace(task, losses=losses)]

@@ -26,8 +26,6 @@ from cdxmill.stages.scan.fields import CallError, Row, has_text
 from cdxmill.stages.scan.plan import Measured
 from cdxmill.stages.scan.sampling import Smallest, sample_field
 from cdxmill.stages.window import ReadAt
-from cdxmill.storage.local import OWN_TEMPORARY
-from cdxmill.storage.location import Location
 from cdxmill.storage.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -323,15 +321,3 @@ def _blamed(error: Exception) -> tuple[str, str]:
     if isinstance(error, PayloadError):  # a library is missing
         return str(error), ""
     return blame_record(error), HINT
-
-
-def remove_parts(output: Location) -> None:
-    """Delete what a killed process left of an output."""
-    path = output.directory
-    if path is None:
-        return
-    start = os.fsencode(f".{path.name}.")
-    if path.parent.is_dir():
-        for found in path.parent.iterdir():
-            if os.fsencode(found.name).startswith(start) and OWN_TEMPORARY.fullmatch(found.name):
-                found.unlink(missing_ok=True)

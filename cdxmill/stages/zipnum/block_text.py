@@ -34,7 +34,7 @@ class BlockText:
         if is_beyond is not None:
             return [], is_beyond
         first, last = self._find(low, high)
-        lines = bytes(self._text[first:last]).split(b"\n")
+        lines = bytes(memoryview(self._text)[first:last]).split(b"\n")
         if not lines[-1]:
             lines.pop()
         return lines, self._has_after(last, high)
