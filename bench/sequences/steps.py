@@ -109,7 +109,7 @@ def _remove(path: Path, _: str) -> None:
 
 def _flip(path: Path, place: str) -> None:
     data = bytearray(path.read_bytes() or b" ")
-    data[int(len(data) * float(place))] ^= 1
+    data[min(int(len(data) * float(place)), len(data) - 1)] ^= 1
     path.write_bytes(data)
 
 
