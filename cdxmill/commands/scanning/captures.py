@@ -39,7 +39,7 @@ _PIECE = 1 << 20
 _NAMES = 1 << 16
 """Names of archives whose inputs are kept in memory."""
 _LISTED = 1000
-"""Names of archives that are failures one by one; and lines of an archive that do not match."""
+"""Names of archives that are counted one by one; and lines of an archive that do not match."""
 _MOST = 1000
 """Lines that are compared after one request: those of one record may be any number."""
 _SHOWN = 80
