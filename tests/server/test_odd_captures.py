@@ -247,6 +247,16 @@ def test_a_wrong_accept_datetime_is_refused(server: Server, date: str) -> None:
     assert (found.status, b"invalid Accept-Datetime" in found.body) == (400, True)
 
 
+@pytest.mark.parametrize("path", ["/cdx", "", "/cdx/search/cdx", "/available"])
+def test_an_answer_that_takes_too_long_ends(
+    server: Server, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cdxmill.server.watch.SECONDS", -1.0)
+    found, headers = asyncio.run(exchange(server, f"/odd{path}", f"url={URL}"))
+    assert (found.status, b"ask for less, or page by page" in found.body) == (503, True)
+    assert b"retry-after" in headers
+
+
 def test_a_websocket_is_refused(server: Server) -> None:
     async def never(*_: object) -> None:
         raise AssertionError
