@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cdxmill.formats.lines.capture_fields import RecordPlace
-from cdxmill.stages.lines.move_lines import Moved, Names, TableNames, move_line
+from cdxmill.formats.offset_table import HEADER, OffsetTable, names_of, row_format
+from cdxmill.stages.lines.move_lines import LineMover, Moved, Names, Skip, TableNames, move_line
 
 START = b"com,a)/ 2020 "
 PLACE = b'"offset": "3", "filename": "a.gz"'
@@ -96,3 +97,50 @@ def test_a_line_gets_the_directory_that_its_own_name_has() -> None:
     assert names.find(b"s3://b/a.gz") == Moved("t", b"s3://b/a.zst")
     assert names.find(b"x/c.gz") == Moved("u", b"x/c.zst")
     assert names.find(b"d.gz") is None
+
+
+def table(*rows: tuple[int, int, int, int]) -> OffsetTable:
+    """The table of a.gz: old offset and length, new offset and length of each record."""
+    form = row_format("a.gz", "a.zst")
+    return OffsetTable([[HEADER[:-1], *((form % row)[:-1] for row in rows)]])
+
+
+def test_lines_are_counted_by_what_became_of_them() -> None:
+    loaded = []
+
+    def load(path: str) -> OffsetTable:
+        loaded.append(path)
+        return table((0, 9, 0, 5), (9, 8, 5, 4))
+
+    mover = LineMover(TableNames({"t": Names(b"a.gz", b"a.zst"), "u": Names(b"b.gz", b"b.zst")}), load)
+    line = b'com,a)/ 2020 {"length": "%d", "offset": "%d", "filename": "%b"}'
+    old = [line % place for place in ((9, 0, b"a.gz"), (8, 9, b"a.gz"), (9, 0, b"other.gz"))]
+    new = [line % place for place in ((5, 0, b"a.zst"), (4, 5, b"a.zst"), (9, 0, b"other.gz"))]
+    lost = [line % place for place in ((8, 0, b"a.gz"), (9, 1, b"a.gz"), (9, 99, b"a.gz"))]
+    assert mover.move(old + lost + old[:1]) == new + new[:1]
+    assert mover.move([b"com,a)/ 2020 {}"]) == []
+    assert (mover.moved, mover.copied, loaded) == (3, 1, ["t"])
+    reason = Skip("no record of a.gz has this offset and length", "t")
+    assert mover.skipped == {reason: 3, Skip("the line has no valid filename and offset"): 1}
+    assert mover.examples[reason] == lost[0][:80]
+    assert list(mover.examples.values())[1:] == [b"com,a)/ 2020 {}"]
+
+
+def test_a_table_gives_the_new_place_of_each_record() -> None:
+    found = table((0, 9, 0, 5), (9, 8, 5, 4))
+    assert [found.find(offset, None) for offset in (0, 1, 9, 17)] == [(0, 5), None, (5, 4), None]
+    assert [found.find(9, length) for length in (7, 8, 9)] == [None, (5, 4), None]
+    with pytest.raises(ValueError, match="they do not ascend"):
+        table((0, 9, 0, 5), (0, 8, 5, 4))
+    wrong: tuple[list[list[bytes]], ...] = ([], [[]], [[b"x"]])
+    for lists in wrong:
+        with pytest.raises(ValueError, match="is not a table of offsets"):
+            OffsetTable(lists)
+    assert OffsetTable([[HEADER[:-1]], []]).find(0, None) is None
+
+
+def test_the_names_of_a_table_are_in_each_row() -> None:
+    row = row_format("a%\xff.gz", "b c.zst") % (0, 9, 0, 5)
+    assert names_of(row) == ("a%\xff.gz".encode(), b"b c.zst")
+    with pytest.raises(ValueError, match="is not a table of offsets"):
+        names_of(row.rpartition(b"\t")[0] + b"\n")
