@@ -88,9 +88,8 @@ def test_the_compiled_sums_are_those_of_python(given_texts: list[bytes], floor: 
 
 
 @pytest.mark.skipif(native.CaptureSums is None, reason="not compiled")
-@pytest.mark.parametrize("comma", [", ", ",", " , "])
-def test_every_value_of_every_field_counts_as_in_python(comma: str) -> None:
-    ends = [f'{comma}"mime": "a/b"', f'{comma}"length": "77"', ""]
+def test_every_value_of_every_field_counts_as_in_python() -> None:
+    ends = [', "mime": "a/b"', ', "length": "77"', ""]
     lines = [
         f'{key} {time} {{"{name}": {value}{end}}}'
         for key, time in [(key, TIMES[0]) for key in KEYS[:2]] + [(KEYS[0], time) for time in TIMES]
