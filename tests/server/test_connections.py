@@ -211,7 +211,8 @@ def test_an_answer_that_waits_can_be_cancelled() -> None:
 
 
 async def broken(scope: Any, receive: Any, send: Any) -> None:
-    await send({"type": "http.response.start", "status": 200, "headers": []})
+    headers = [(b"content-type", b"text/plain")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": b"begun", "more_body": True})
     raise ValueError
 
@@ -229,10 +230,21 @@ def test_an_answer_that_breaks_off_never_looks_whole(version: bytes) -> None:
 
 
 async def in_pieces(scope: Any, receive: Any, send: Any) -> None:
-    await send({"type": "http.response.start", "status": 200, "headers": []})
+    headers = [(b"content-type", b"text/plain")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
     for piece in (b"one ", b"", b"two "):
         await send({"type": "http.response.body", "body": piece, "more_body": True})
     await send({"type": "http.response.body", "body": b"end"})
+
+
+def test_old_clients_get_the_length_that_is_known() -> None:
+    async def client(connected: Connected) -> None:
+        connected.writer.write(REQUEST.replace(b"1.1", b"1.0"))
+        head, _, body = (await connected.rest()).partition(b"\r\n\r\n")
+        assert b"content-length: 4" in head.lower()
+        assert body == b"body"
+
+    served(client)
 
 
 def test_old_clients_get_an_answer_without_chunks() -> None:
