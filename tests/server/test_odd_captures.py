@@ -234,6 +234,24 @@ def test_a_wrong_xml_query_is_refused(server: Server, query: str, reason: str) -
     assert (found.status, reason in found.body.decode()) == (400, True), found.body
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/cdx?url=",
+        "-index?url=",
+        "/cdx/search/cdx?url=",
+        "?url=",
+        "?q=url:",
+        "/available?url=",
+        "/timemap/link/",
+    ],
+)
+def test_what_is_no_url_is_refused(server: Server, path: str) -> None:
+    place, _, query = f"{path}*a.com".partition("?")
+    found = asyncio.run(ask(server, f"/odd{place}", query))
+    assert (found.status, b"a * is allowed only at the end" in found.body) == (400, True), found.body
+
+
 @pytest.mark.parametrize("date", ["2020", "20200101000000000"])
 def test_the_shortest_and_the_longest_date_of_an_xml_query(server: Server, date: str) -> None:
     assert asked(server, "", f"q=url:a.com+date:{date}").status == 200
