@@ -56,7 +56,7 @@ class Server:
         return self._page
 
 
-def run(server: Server, leaves_after: int = 1 << 30) -> list[Mapping[str, Any]]:
+def run(server: Server, leaves_after: int = 1 << 30, method: str = "GET") -> list[Mapping[str, Any]]:
     """What is sent to a client of the server, which leaves after some messages."""
     sent: list[Mapping[str, Any]] = []
 
@@ -68,7 +68,7 @@ def run(server: Server, leaves_after: int = 1 << 30) -> list[Mapping[str, Any]]:
             await asyncio.sleep(0)
         return {"type": "http.disconnect"}
 
-    asyncio.run(Exchange(server, SCOPE, receive, send).run())  # type: ignore[arg-type]
+    asyncio.run(Exchange(server, {**SCOPE, "method": method}, receive, send).run())  # type: ignore[arg-type]
     return sent
 
 
@@ -92,6 +92,17 @@ def test_an_answer_is_counted_with_its_time_and_size() -> None:
     assert 0 < seconds <= passed
     timing = dict(head["headers"])[b"server-timing"].decode()
     assert 0 < float(timing.removeprefix("answer;dur=")) <= passed * 1000
+
+
+@pytest.mark.parametrize(
+    ("status", "method", "has_length"),
+    [(200, "GET", True), (404, "GET", True), (204, "GET", False), (304, "GET", False), (200, "HEAD", False)],
+)
+def test_only_an_answer_with_a_body_has_a_length(status: int, method: str, has_length: bool) -> None:
+    """RFC 9110, 8.6: others would have to have that of the body that they leave out."""
+    head, _ = run(Server(Response(status, "text/plain", ())), method=method)
+    assert head["status"] == status
+    assert (b"content-length" in dict(head["headers"])) == has_length
 
 
 def test_an_answer_that_breaks_off_is_counted_as_an_error(capsys: pytest.CaptureFixture[str]) -> None:
