@@ -39,7 +39,7 @@ class Lab:
         for name in _COPIED:
             shutil.copytree(ROOT / name, directory / name, ignore=skipped, symlinks=True)
         for path in ROOT.iterdir():
-            if path.is_file() and not path.name.startswith("."):
+            if path.is_file() and path.name != ".git":
                 shutil.copy2(path, directory)
         for name in _LIBRARIES:
             with suppress(ImportError):

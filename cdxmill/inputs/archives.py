@@ -221,7 +221,7 @@ def _manifest_text(manifest: str) -> str:
             data = b"" if sys.stdin is None else sys.stdin.buffer.read()
         else:
             place = Location(manifest)
-            data = place.read_bytes() if place.is_remote else Path(manifest).read_bytes()
+            data = place.read_bytes() if place.is_remote else Path(place.local).read_bytes()
         is_gzip = data[:2] == b"\x1f\x8b"
         gzip_text = zlib.decompressobj(zlib.MAX_WBITS | 16)
         start = gzip_text.decompress(data[:_START], 16) if is_gzip else data[:16]

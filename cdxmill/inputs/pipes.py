@@ -6,8 +6,10 @@ temporary file first. The copy is another file in every run, so a stopped run is
 
 from __future__ import annotations
 
+import errno
 import os
 import posixpath
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -112,11 +114,17 @@ def unpiped(named: str) -> Iterator[Location]:
 def open_pipe(named: str) -> Iterator[Callable[[int], bytes]]:
     """Open a pipe: `read(size)` returns fewer bytes only at its end. Raises InputError."""
     try:
-        source = open(0, "rb", closefd=False) if named in (STDIN, _STDIN_PATH) else Path(named).open("rb")  # noqa: SIM115
+        source = _standard_input() if named in (STDIN, _STDIN_PATH) else Path(named).open("rb")  # noqa: SIM115
     except OSError as error:
         raise _unreadable(named, error) from None
     with source:
         yield lambda size: _read(source, named, size)
+
+
+def _standard_input() -> IO[bytes]:
+    if sys.stdin is None:  # it is closed, and another file may have its number
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    return open(0, "rb", closefd=False)
 
 
 def _read(source: IO[bytes], named: str, size: int) -> bytes:

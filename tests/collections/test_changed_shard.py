@@ -170,6 +170,30 @@ def test_only_blocks_that_change_are_decompressed() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("count", "sizes", "copied"),
+    [
+        (1, [11, 10], 1),
+        (4, [14, 10], 1),
+        (5, [5, 10, 10], 2),
+        (14, [14, 10, 10], 2),
+        (15, [8, 7, 10, 10], 2),
+        (24, [12, 12, 10, 10], 2),
+        (25, [9, 9, 7, 10, 10], 2),
+        (29, [10, 10, 9, 10, 10], 2),
+        (30, [10, 10, 10, 10, 10], 2),
+        (36, [10, 9, 9, 8, 10, 10], 2),
+    ],
+)
+def test_few_lines_are_merged_with_the_next_block(count: int, sizes: list[int], copied: int) -> None:
+    old = build([b"%b%02d 1 {}" % (key, number) for key in (b"c", b"d") for number in range(10)], 10)
+    added = [b"b%02d 1 {}" % number for number in range(count)]
+    done, new, _ = changed(old, Asked(added, [], None, ChangeRule(10), 1000), "x")
+    assert [len(new.lines_of(block)) for block in new.blocks()] == sizes
+    assert done.counts.copied == copied
+    check_files(new, 10)
+
+
 def test_a_shard_that_ends_before_its_blocks_is_reported() -> None:
     old = build([b"k%02d 1 {}" % number for number in range(40)], 2)
     short = old._replace(data=old.data[:-1])

@@ -100,6 +100,15 @@ def test_stdout_and_stdin(crawl: Path, run_cdxmill: RunCdxmill) -> None:
     assert (piped.stdout, piped.stderr) == (done.stdout, b"")
 
 
+def test_the_number_of_skipped_records_is_reported(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bare = record("response", b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>")
+    (crawl / "d.warc.gz").write_bytes(INFO + bare)
+    (crawl / "e.warc.gz").write_bytes(bare + page("<p>") + bare)
+    assert main(["count", "servers", "-o", "-", str(crawl)]) == 0
+    note = "2 different servers in 3 records of 5 archives\nnote: 3 responses without a Server field\n"
+    assert capsys.readouterr().err.endswith(note)
+
+
 def test_archives_without_such_records_are_named(
     crawl: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

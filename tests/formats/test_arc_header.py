@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from warcio.recordloader import ARCHeadersParser
 
-from cdxmill.formats.archives.arc_header import parse_arc_header
+from cdxmill.formats.archives.arc_header import (
+    MAX_LINE,
+    BrokenLineError,
+    is_usual,
+    odd_field,
+    parse_arc_header,
+)
 
 NAMES = [b"warc-target-uri", b"warc-ip-address", b"warc-date", b"content-type", b"content-length"]
 
@@ -77,3 +83,58 @@ def test_a_header_of_arc_2_is_refused() -> None:
     line = b"http://a.b/ 1.2.3.4 20080430204825 text/html 200 checksum - 0 file.arc 10\n"
     with pytest.raises(ValueError, match="ARC version 2"):
         parse_arc_header(line)
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        ("1.2.3.4 20080430204825 text/html", True),
+        ("1.2.3.4 20080430204825 no-type", True),
+        ("::1 20080430 no-type", True),
+        ("1.2.3.4 2008043 no-type", False),
+        ("1.2.3.4 2008 text/html", True),
+        ("- - text/html", True),
+        ("- - no-type", False),
+        ("1.2.3.4 200 text/html", False),
+        ("1.2.3.4 123456789012345678 no-type", True),
+        ("1.2.3.4 1234567890123456789 text/html", False),
+        ("localhost 20080430204825 text/html", False),
+    ],
+)
+def test_headers_as_writers_make_them_are_told_from_other_lines(fields: str, wanted: bool) -> None:
+    address, date, mime = fields.encode().split(b" ")
+    headers = {b"warc-ip-address": address, b"warc-date": date, b"content-type": mime}
+    assert is_usual(headers) == wanted
+
+
+@pytest.mark.parametrize(
+    ("url", "address", "date", "reason"),
+    [
+        (b"http://a.b/", b"1.2.3.4", b"2008", None),
+        (b"http://a.b/", b"-", b"123456789012345678", None),
+        (b"http://a.b/", b"localhost", b"2008", "odd address in the ARC header ('localhost')"),
+        (b"http://a.b/", b"x" * 50, b"2008", f"odd address in the ARC header ({'x' * 40!r})"),
+        (b"http://a.b/", b"1.2.3.4", b"200", "odd date in the ARC header ('200')"),
+        (b"http://a.b/", b"1.2.3.4", b"-", "odd date in the ARC header ('-')"),
+        (b"http://a.b/", b"1.2.3.4", b"1" * 50, f"odd date in the ARC header ({'1' * 40!r})"),
+        (b"http://a.b/xhttp://c.d/", b"1.2.3.4", b"2008", "the URL has another URL inside"),
+        (b"http://a.b/?http://c.d/", b"1.2.3.4", b"2008", None),
+    ],
+)
+def test_what_is_odd_is_reported(url: bytes, address: bytes, date: bytes, reason: str | None) -> None:
+    found = odd_field({b"warc-target-uri": url, b"warc-ip-address": address, b"warc-date": date})
+    assert (found is None) if reason is None else (found or "").startswith(reason)
+
+
+def test_a_header_line_that_breaks_off_says_where_the_next_one_starts() -> None:
+    line = b"http://a.b/ 1.2.3.4 2008http://c.d/ 1.2.3.4 20080430204825 text/html 10\n"
+    with pytest.raises(BrokenLineError, match="another record starts inside") as error:
+        parse_arc_header(line)
+    assert line[error.value.next :].startswith(b"http://c.d/")
+
+
+def test_a_header_line_has_a_longest_size() -> None:
+    rest = b" 1.2.3.4 20080430204825 text/html 10\n"
+    longest = b"http://a.b/".ljust(MAX_LINE - len(rest), b"x") + rest
+    assert parse_arc_header(longest) is not None
+    assert parse_arc_header(b"http://a.b/x" + longest[11:]) is None

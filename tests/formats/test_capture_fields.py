@@ -136,3 +136,15 @@ def test_a_url_that_is_not_ascii_is_percent_encoded() -> None:
     for text in ("é", "\\u00e9"):
         assert parse_fields(f'k 2020 {{"u": "http://a/{text}"}}'.encode())["url"] == "http://a/%C3%A9"
     assert parse_fields(b'k 2020 {"url": "http://a/\xff"}')["url"] == "http://a/%FF"
+
+
+@pytest.mark.parametrize("data", [b"[1]", b'"a"', b"1", b"null"])
+def test_json_that_is_no_object_is_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match="the JSON of a line is not an object"):
+        parse_object(data)
+
+
+@pytest.mark.parametrize("line", [b'com,a)/ 2020 {"mime": "a", "status": "2', b'com,a)/ 2020 {"status": "2'])
+def test_a_field_of_a_truncated_line_is_not_read(line: bytes) -> None:
+    with pytest.raises(ValueError, match="invalid JSON"):
+        field_reader("status")(line)

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cdxmill.formats.archives.framing import header_size
-from cdxmill.formats.archives.small_member import inflate_members, inflate_next
+from cdxmill.formats.archives.small_member import inflate_member, inflate_members, inflate_next
 
 names = st.binary(max_size=20).filter(lambda name: b"\0" not in name)
 contents = st.binary(max_size=60) | st.binary(min_size=1, max_size=3).map(lambda part: part * 400)
@@ -133,6 +133,17 @@ def test_a_member_alone_is_inflated_whole_up_to_the_limit(member: bytes, limit: 
     found = inflate_next(member, 0, limit)
     has_checksum = member[3] & 2  # of the header: left to the careful way
     assert (found and found[0]) == (content if 0 < len(content) <= limit and not has_checksum else None)
+
+
+@given(members, st.binary(min_size=1, max_size=9))
+def test_only_exactly_one_member_is_inflated(member: bytes, more: bytes) -> None:
+    content, _ = first_member(member)
+    is_quick = content and not member[3] & 2
+    for limit, wanted in ((len(content), is_quick), (len(content) - 1, False)):
+        assert inflate_member(member, limit) == (content if wanted else None)
+    for size in range(len(member)):
+        assert inflate_member(member[:size], 1 << 20) is None
+    assert inflate_member(member + more, 1 << 20) is None
 
 
 @given(members, st.data())

@@ -50,3 +50,20 @@ def test_a_header_like_an_earlier_one_is_recognized_with_other_values() -> None:
     others = (b"revisit", b"Content-Length", b"WARC-Date: 2020\r\nX: y")
     for old, new in zip((b"response", b"WARC-Date", b"WARC-Date: 2020"), others, strict=True):
         assert shapes.match((header % (b"2020", 1)).replace(old, new)) is None
+
+
+def test_a_header_without_a_length_gives_no_shape() -> None:
+    shapes = HeaderShapes()
+    header = b"WARC/1.0\r\nWARC-Type: response\r\nX-a: 1\r\n\r\n"
+    fields, end = shapes.parse(header)
+    assert (fields, end) == ({b"warc-type": b"response", b"x-a": b"1"}, len(header))
+    assert shapes.match(header) is None
+
+
+def test_only_the_first_shapes_are_kept() -> None:
+    """Otherwise, headers that are all different would be compared with more and more patterns."""
+    shapes = HeaderShapes()
+    headers = [b"WARC/1.0\r\nX-%d: 1\r\nContent-Length: 1\r\n\r\n" % number for number in range(9)]
+    for header in headers:
+        shapes.parse(header)
+    assert [shapes.match(header) is not None for header in headers] == [True] * 8 + [False]

@@ -66,6 +66,14 @@ def test_an_http_head_is_what_warcio_reads(block: bytes) -> None:
     assert ours.end == end
 
 
+@example(b"WARC/1.1\r\nX-a:  1\r\nContent-Length: 0\r\n\r\n")
+@example(b"WARC/1.1\r\nX-a: 1 \r\nContent-Length: 0\r\n\r\n")
+@example(b"WARC/1.1\r\nX-a: 1\r\nContent-Length: 0 \r\n\r\n")
+@example(b"WARC/1.1\r\nX-a: 1\r\n\tb\r\nContent-Length: 0\r\n\r\n")
+@example(b"WARC/1.1\r\nX-a: 1\n b\r\nContent-Length: 0\r\n\r\n")
+@example(b"WARC/1.1\r\nX-a: 1\r\nx-A: 2\r\nWARC-Type: Response\r\nContent-Length: 0\r\n\r\n")
+@example(b"WARC/1.1\r\nno colon\r\nX-a:1\r\nContent-Length: 0\r\n\r\n")
+@example(b"WARC/1.1\r\nX-a : 1\r\nContent-Length: 0\r\n\r\n")
 @example(b"WARC/1.1\r\nContent-Length: \r\n 0\r\nContent-Length: \r\n\r\n")
 @given(heads(st.sampled_from(VERSIONS)))
 def test_a_record_header_is_what_warcio_reads(data: bytes) -> None:

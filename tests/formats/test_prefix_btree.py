@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from zlib import crc32
 
 import pytest
 
@@ -14,7 +15,16 @@ from cdxmill.formats.tree.prefix_btree import (
     parse_index_block,
     separator,
 )
-from cdxmill.formats.tree.tree_header import Header, format_header, parse_header
+from cdxmill.formats.tree.tree_header import (
+    CHECK,
+    LEAST_BLOCK,
+    MOST_BLOCK,
+    Header,
+    format_header,
+    header_size,
+    is_tree,
+    parse_header,
+)
 
 
 def test_the_classic_pointer_has_32_bytes() -> None:
@@ -43,6 +53,57 @@ def test_a_changed_byte_of_our_header_is_an_error() -> None:
     for offset in range(len(data)):
         with pytest.raises(ValueError, match=r"corrupt|less than"):
             parse_header(data[:offset] + bytes((data[offset] ^ 1,)) + data[offset + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("block_size", "is_right"),
+    [(LEAST_BLOCK - 1, False), (LEAST_BLOCK, True), (MOST_BLOCK, True), (MOST_BLOCK + 1, False)],
+)
+def test_blocks_have_a_least_and_a_largest_size(block_size: int, is_right: bool) -> None:
+    for header in (Header(block_size, 1), Header(block_size, 1, 2, 7, "capture", bytes(16), 5, (9,))):
+        data = format_header(header)
+        if is_right:
+            assert parse_header(data) == header
+        else:
+            with pytest.raises(ValueError, match=f"blocks of {block_size} bytes"):
+                parse_header(data)
+    assert is_tree(struct.pack("<II", block_size, 1), 8 + 2 * block_size) == is_right
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+def test_a_header_whose_parts_do_not_fill_it_is_an_error(groups: int) -> None:
+    header = Header(65536, 3, 7, 99, "capture", bytes(16), 5, (100, 20))
+    text = bytearray(format_header(header)[:-CHECK])
+    start = header.start - CHECK - 4 * len(header.names) - len(header.layout)
+    struct.pack_into("<I", text, start - 4, groups)
+    with pytest.raises(ValueError, match=r"the header is corrupt$"):
+        parse_header(bytes(text) + crc32(text).to_bytes(CHECK, "little"))
+
+
+@pytest.mark.parametrize("size", [0, 8, 52, 1 << 25, 0xFFFFFFFF])
+def test_a_header_of_an_impossible_size_is_an_error(size: int) -> None:
+    with pytest.raises(ValueError, match="the header is corrupt"):
+        header_size(b"cdxtree1" + struct.pack("<I", size))
+
+
+@pytest.mark.parametrize(
+    ("head", "size", "is_one"),
+    [
+        (b"cdxtree1", 8, True),
+        (struct.pack("<II", 100, 1), 208, True),
+        (struct.pack("<II", 100, 1), 308, True),
+        (struct.pack("<II", 100, 1), 108, False),
+        (struct.pack("<II", 100, 2), 208, False),
+        (struct.pack("<II", 100, 1), 209, False),
+        (struct.pack("<II", 100, 1), 200, False),
+        (struct.pack("<II", 100, 0), 208, False),
+        (struct.pack("<II", 100, 1)[:7], 208, False),
+        (b"\x1f\x8b\x08\0" + struct.pack("<I", 1), 8 + 2 * 0x088B1F, False),
+        (b"com,a)/ ", 8, False),
+    ],
+)
+def test_a_tree_of_2012_is_known_by_its_size(head: bytes, size: int, is_one: bool) -> None:
+    assert is_tree(head, size) == is_one
 
 
 def test_an_index_block_may_be_filled_to_its_last_byte() -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cdxmill.inputs.named import without_host
 from cdxmill.outputs.names import output_name
 
 from ..material.processes import COMMAND
@@ -326,3 +327,18 @@ def test_every_failing_call_is_told_in_one_line_without_a_traceback(
     if call:  # alone it shows its help
         lines = done.stderr.decode().splitlines()
         assert len([line for line in lines if not line.startswith("in: note: 2 files skipped: ")]) == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://h.org/p/a.warc.gz?signed=1#f", "p/a.warc.gz"),
+        ("HTTP://h.org/p/a.warc.gz#f?x", "p/a.warc.gz"),
+        ("s3://bucket/p/a?b#c.warc.gz", "p/a?b#c.warc.gz"),
+        ("file:///p/a?b.warc.gz", "/p/a?b.warc.gz"),
+        ("/p/a?b#c.warc.gz", "/p/a?b#c.warc.gz"),
+        ("a?b.warc.gz", "a?b.warc.gz"),
+    ],
+)
+def test_the_name_of_a_url_is_its_path(url: str, name: str) -> None:
+    assert without_host(url).removeprefix("/") == name.removeprefix("/")

@@ -74,6 +74,18 @@ def test_an_archive_on_standard_input_is_indexed_without_a_name(directory: Path)
     assert not (directory / "made").exists()
 
 
+@pytest.mark.parametrize("redirection", ["0> made.cdxj", "<&-"])
+@pytest.mark.parametrize("command", ["zipnum -q -s 1 -o made -", "sample -q -s 2 -o made.txt -"])
+def test_standard_input_that_cannot_be_read_is_an_error(
+    command: str, redirection: str, directory: Path
+) -> None:
+    done = run(directory, f"cdxmill {command} {redirection}")
+    assert done.returncode in (1, 2)
+    assert b"-: cannot be read (Bad file descriptor)" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert not (directory / "made").exists()
+
+
 def test_a_truncated_archive_on_standard_input_is_a_failure_of_it(directory: Path) -> None:
     done = run(directory, "head -c 1000 a.warc.gz | cdxmill index -q -o - -")
     assert done.returncode == 1

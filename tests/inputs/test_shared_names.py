@@ -97,6 +97,19 @@ def test_the_start_of_every_small_file_is_compared(
     assert f"38.cdx.gz and 39.cdx.gz: {NOTE}" in capsys.readouterr().err.replace("./", "")
 
 
+def test_files_of_one_archive_are_compared_wherever_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They come after the 64 files that are compared in any case."""
+    monkeypatch.chdir(tmp_path)
+    for number in range(64):
+        write(f"{number:02}.cdx.gz", [(0, 1)], name=f"own-{number}")
+    write("x.cdx.gz", APART)
+    write("y.cdx.gz", [(5, 30)])
+    assert main(["zipnum", "-q", "-s", "1", "-o", "cluster", "."]) == 0
+    assert f"x.cdx.gz and y.cdx.gz: {NOTE}" in capsys.readouterr().err.replace("./", "")
+
+
 def test_real_archives_with_one_name_are_noted(
     pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

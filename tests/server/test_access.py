@@ -91,6 +91,24 @@ def test_an_embargo_hides_what_is_in_its_period(embargo: str, hidden: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("embargo", "moment"),
+    [
+        ("before:20200101000000", "20200101000000"),
+        ("after:20200101000000", "20200101000000"),
+        ("newer:1y", "20230331120000"),
+        ("older:1m", "20240229120000"),
+        ("newer:1y2m3w4d", "20230106120000"),
+        ("older:2d", "20240329120000"),
+    ],
+)
+def test_the_moment_itself_is_in_no_period(embargo: str, moment: str) -> None:
+    visible = Access({}, parse_embargo(embargo), lambda: NOW).visible()
+    step = -1 if embargo.startswith(("before", "older")) else 1
+    assert visible(f"org,a)/ {moment} {{}}".encode())
+    assert not visible(f"org,a)/ {int(moment) + step} {{}}".encode())
+
+
+@pytest.mark.parametrize(
     ("kind", "period", "hidden", "shown"),
     [
         ("newer", {"years": 1, "weeks": 1}, "20230325000000", "20230320000000"),

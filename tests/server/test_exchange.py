@@ -14,7 +14,7 @@ import pytest
 from cdxmill.errors import StoppedError
 from cdxmill.server.answers import Response
 from cdxmill.server.collections import Collection
-from cdxmill.server.dialects.request import PlannedResponse
+from cdxmill.server.dialects.request import PlannedResponse, Request
 from cdxmill.server.exchange import Exchange
 from cdxmill.server.metrics import Metrics
 from cdxmill.server.routes import Route
@@ -56,17 +56,19 @@ class Server:
         return self._page
 
 
-def run(server: Server) -> list[Mapping[str, Any]]:
-    """What is sent to a client of the server."""
+def run(server: Server, leaves_after: int = 1 << 30, method: str = "GET") -> list[Mapping[str, Any]]:
+    """What is sent to a client of the server, which leaves after some messages."""
     sent: list[Mapping[str, Any]] = []
 
     async def send(message: Mapping[str, Any]) -> None:
         sent.append(message)
 
     async def receive() -> Mapping[str, Any]:
-        return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
+        while len(sent) < leaves_after:
+            await asyncio.sleep(0)
+        return {"type": "http.disconnect"}
 
-    asyncio.run(Exchange(server, SCOPE, receive, send).run())  # type: ignore[arg-type]
+    asyncio.run(Exchange(server, {**SCOPE, "method": method}, receive, send).run())  # type: ignore[arg-type]
     return sent
 
 
@@ -92,6 +94,17 @@ def test_an_answer_is_counted_with_its_time_and_size() -> None:
     assert 0 < float(timing.removeprefix("answer;dur=")) <= passed * 1000
 
 
+@pytest.mark.parametrize(
+    ("status", "method", "has_length"),
+    [(200, "GET", True), (404, "GET", True), (204, "GET", False), (304, "GET", False), (200, "HEAD", False)],
+)
+def test_only_an_answer_with_a_body_has_a_length(status: int, method: str, has_length: bool) -> None:
+    """RFC 9110, 8.6: others would have to have that of the body that they leave out."""
+    head, _ = run(Server(Response(status, "text/plain", ())), method=method)
+    assert head["status"] == status
+    assert (b"content-length" in dict(head["headers"])) == has_length
+
+
 def test_an_answer_that_breaks_off_is_counted_as_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     planned = PlannedResponse(lambda: Response(200, "text/plain", broken()))
     server = Server(Route("some", lambda _: planned, Collection("some", [], None)))
@@ -102,6 +115,25 @@ def test_an_answer_that_breaks_off_is_counted_as_an_error(capsys: pytest.Capture
     assert number(server, "cdxmill_broken_answers_total") == 1
     assert number(server, "cdxmill_running_requests") == 0
     assert [one[2:4] for one in server.logged] == [(200, 1 << 17)]
+
+
+def test_an_answer_ends_when_its_client_has_gone(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each piece reads a block, as long as somebody waits for it."""
+
+    def endless(request: Request) -> PlannedResponse:
+        def pieces() -> Iterator[bytes]:
+            while True:
+                request.watch.check()
+                yield bytes(1 << 17)
+
+        return PlannedResponse(lambda: Response(200, "text/plain", pieces()))
+
+    server = Server(Route("some", endless, Collection("some", [], None)))
+    sent = run(server, leaves_after=3)
+    assert 3 <= len(sent) < 50
+    assert capsys.readouterr().err == ""
+    assert number(server, "cdxmill_running_requests") == 0
+    assert [one[2] for one in server.logged] == [200]
 
 
 def test_an_answer_that_cannot_be_begun_says_so(capsys: pytest.CaptureFixture[str]) -> None:

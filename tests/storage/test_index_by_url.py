@@ -113,6 +113,22 @@ def test_failures_are_named_with_their_line_and_the_rest_is_indexed(
     assert [path.name for path in (tmp_path / "out").rglob("*.cdx.gz")] == ["good.cdx.gz"]
 
 
+def test_a_manifest_may_be_a_url(
+    archives: Path, manifest: Path, server: RangeServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    server.add("/list.txt", manifest.read_bytes())
+    options = ["-q", "-p", "1", "--root", str(archives), "-o"]
+    assert main(["index", *options, str(tmp_path / "a.cdxj"), "--manifest", str(manifest)]) == 0
+    for number, url in enumerate((f"{server.url}/list.txt", manifest.as_uri())):
+        out = tmp_path / f"{number}.cdxj"
+        assert main(["index", *options, str(out), "--manifest", url]) == 0
+        assert (tmp_path / "a.cdxj").read_bytes() == out.read_bytes() != b""
+    capfd.readouterr()
+    for absent in (f"{server.url}/absent.txt", str(tmp_path / "absent.txt")):
+        assert main(["index", *options, str(tmp_path / "c.cdxj"), "--manifest", absent]) == 2
+        assert f"the manifest {absent} cannot be read (" in capfd.readouterr().err
+
+
 def test_a_rerun_reads_only_what_failed(
     run_cdxmill: RunCdxmill, archives: Path, server: RangeServer, tmp_path: Path
 ) -> None:

@@ -64,8 +64,7 @@ def inflate_next(buffer: bytes, start: int, limit: int) -> tuple[bytearray, int]
 
 def inflate_member(member: bytes, limit: int) -> bytearray | None:
     """The content of `member`, up to `limit` bytes; None if that cannot be read the quick way (`inflate_next`)."""
-    is_possible = len(member) >= _LEAST and member[:4] in _HEADS
-    return _proven(member, limit) if is_possible else None
+    return _proven(member, limit) if member[:4] in _HEADS else None
 
 
 def _proven(member: bytes, limit: int) -> bytearray | None:

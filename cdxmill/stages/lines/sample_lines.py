@@ -107,7 +107,7 @@ class TextSampler:
             self._head += piece
             if len(self._head) < _HEAD:
                 return
-            piece = self._start()
+            piece = self._start(self._head)
         first, last = piece.find(b"\n"), piece.rfind(b"\n")
         if first < 0:
             self._begun.append(piece)
@@ -121,7 +121,7 @@ class TextSampler:
         """The text is complete: its last line may have no LF."""
         if self._head:
             self._head += b"\n" * (not self._head.endswith(b"\n"))
-            piece = self._start()
+            piece = self._start(self._head)
             text = b"\n" + piece
             self._pass(text, 0, len(text) - 1)
             return
@@ -129,9 +129,8 @@ class TextSampler:
         if len(line) > 1:
             self._pass(line + b"\n", 0, len(line))
 
-    def _start(self) -> bytearray:
+    def _start(self, piece: bytearray) -> bytearray:
         """Begin to draw windows; returns the text so far."""
-        piece = self._head or bytearray()
         self._head = None
         hashed = shake_128(self._reservoir.seed.encode() + b"\0" + piece[:_HEAD])
         self._seed, *draws = _DRAWS.unpack(hashed.digest(_DRAWS.size))

@@ -161,3 +161,73 @@ def contents(draw: st.DrawFn) -> bytes:
 def archive(records: list[bytes]) -> bytes:
     """Each record in a gzip member of its own."""
     return b"".join(gzip.compress(record, 1, mtime=0) for record in records)
+
+
+_ONE_ODD: dict[str, tuple[bytes, ...]] = {
+    "version": (b"WARC/1.0", b"WARC/1.1", b"WARC/0.17", b"WARC/0.18", b"WARC/0.19", b"warc/1.0", b"WARC/1.2", b"WARC/1.0 "),
+    "kind": _TYPES,
+    "date": (
+        *_DATES,
+        *(b"%b-01T00:00:00Z" % month for month in (b"2024-00", b"2024-01", b"2024-12", b"2023-13")),
+        *(b"2023-%bT00:00:00Z" % day for day in (b"01-00", b"01-31", b"01-32", b"02-28", b"02-29", b"04-30", b"04-31", b"12-31")),
+        *(b"2024-01-01T%bZ" % time for time in (b"23:59:59", b"24:00:00", b"00:60:00", b"00:00:60", b"00:59:00")),
+        *(b"2024-01-01T00:00:00%bZ" % rest for rest in (b".", b".1", b".123456789", b".1234567890", b".12x", b",5", b"5")),
+        b"2024-01-01T00:00:00", b"1000-01-01T00:00:00Z", b"9999-12-31T23:59:59Z", b"2024-01-01 00:00:00Z", b"0999-01-01T00:00:00Z",
+    ),
+    "url": _URLS,
+    "more": (
+        *(b"X: %bWARC/%b" % (start, end) for start in (b"", b"a", b"http://a.b/") for end in (b"1.0", b"1.1", b"0.17", b"0.18", b"1.9", b"0.19")),
+        b"X: /1.0", b"X: a/1.0", b"X: abcd/1.0", b"X: abc/0.17", b"X: WARC/1.0 ", b"X: warc/1.0", b"X: a ", b"X:  a", b"X:a", b"X", b"X : a",
+        b"WARC-Type: response", b"WARC-Truncated: length", b"WARC-Truncated: ", b"WARC-Identified-Payload-Type: a/b", b"x:",
+    ),
+    "digest": (b"sha1:YCTSX5TRBTYS76C5PKEW43YWT2AWUSSM", b"sha1:", b"md5:x", b"", b"x", b"sha-256:ab", b'sha1:"'),
+    "status": (*_STATUS, *(b"HTTP/1.1 %b OK" % code for code in (b"099", b"20", b"20x", b"300", b"302", b"304", b"399", b"400", b"-"))),
+    "http": (
+        *_HTTP_FIELDS, b"Content-Type: a/b c", b"Content-Type: a/b;c", b'Content-Type: a/"', b"Content-Type: a/b\x7f", b"Content-Type: a\\b",
+        b"Content-Type: a/b\r\nContent-Type: c/d", b"Location: http://a.b/ c", b"Location: https://a.b/", b"Location: ftp://a.b/", b"Location: http://a.b/\r\nLocation: http://c.d/",
+        b"Content-Type:\ta/b\t", b"Location: http:/", b"Content-Types: a/b", b"Content-Typ: a/b", b"X: y",
+    ),
+    "end": (b"\r\n\r\n", b"\n\n", b"\r\n", b"", b"\r\n\r\n\r\n"),
+    "length": (b"", b"0", b"+", b"x", b" ", b"0" * 17, b"0" * 18),
+}  # fmt: skip
+"""Values on both sides of what the quick way may take. Those of `length` come before the right number."""
+
+
+_USUAL = {
+    "version": b"WARC/1.0",
+    "kind": b"response",
+    "date": b"2024-05-17T23:41:22Z",
+    "url": b"http://example.com/a",
+    "more": b"X: y",
+    "digest": b"sha1:YCTSX5TRBTYS76C5PKEW43YWT2AWUSSM",
+    "status": b"HTTP/1.1 200 OK",
+    "http": b"Content-Type: text/html",
+    "end": b"\r\n\r\n",
+    "length": b"",
+}
+
+
+def one_odd() -> list[bytes]:
+    """The contents of records of which at most one value is odd; then the same with a redirect."""
+    return [
+        _record_of({**_USUAL, "status": status, name: value})
+        for status in (b"HTTP/1.1 200 OK", b"HTTP/1.1 301 Moved")
+        for name, values in _ONE_ODD.items()
+        for value in values
+    ]
+
+
+def _record_of(values: dict[str, bytes]) -> bytes:
+    block = b"%b\r\n%b\r\n\r\nbody" % (values["status"], values["http"])
+    fields = [
+        values["version"],
+        b"WARC-Type: " + values["kind"],
+        b"WARC-Date: " + values["date"],
+        b"WARC-Target-URI: " + values["url"],
+        b"WARC-Record-ID: " + _RECORD_ID,
+        values["more"],
+        b"WARC-Payload-Digest: " + values["digest"],
+        b"Content-Type: application/http; msgtype=response",
+        b"Content-Length: %b%d" % (values["length"], len(block)),
+    ]
+    return b"\r\n".join(fields) + b"\r\n\r\n" + block + values["end"]

@@ -17,7 +17,7 @@ from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.index_archive import Findings, common_reader, index_archive
 from cdxmill.stages.captures.match_record import common_payload, is_revisit
 from tests.material.sanitizers import run_sanitized
-from tests.stages.captures.common_records import archive, contents
+from tests.stages.captures.common_records import archive, contents, one_odd
 
 USUAL = CaptureOptions()
 
@@ -97,6 +97,15 @@ def test_options_have_the_same_effect(options: CaptureOptions, sample_archives: 
 def test_any_records_get_the_same_lines(records: list[bytes]) -> None:
     data = archive(records)
     assert indexed(data) == in_python(data)
+
+
+@pytest.mark.parametrize("line_format", ["cdxj", "cdx11"])
+def test_records_with_one_odd_value_get_the_same_line(line_format: str) -> None:
+    records = one_odd()
+    for record in records:
+        data = archive([record])
+        assert indexed(data, line_format=line_format) == in_python(data, line_format=line_format), record
+    assert sum(isinstance(taken(record), CommonLine) for record in records) > len(records) / 3
 
 
 def test_a_host_without_a_key_is_left_to_python() -> None:

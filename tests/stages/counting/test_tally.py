@@ -114,6 +114,21 @@ def test_words_are_those_of_str_split(text: str) -> None:
         assert counts(tally) == expected
 
 
+@pytest.mark.parametrize("size", [0, 1, 6, 7, 8, 9, 16])
+def test_items_that_start_alike_are_sorted_with_their_counts(size: int) -> None:
+    """Lines are sorted with the TAB after an item, so `a\\x08` comes before `a`."""
+    start = b"x" * size
+    items = [
+        start + end
+        for end in (b"a", b"b", b"ab", b"a\x08", b"a\x0b", b"aa", b"a\xff", b"aaaaaaaa", b"aaaaaaab")
+    ]
+    for order in (items, items[::-1]):
+        for tally in tallies():
+            for number, item in enumerate(order):
+                tally.add(item, number + 1)
+            assert counts(tally) == {item: number + 1 for number, item in enumerate(order)}
+
+
 @given(st.binary(max_size=80))
 @example(b"\xe2\x80")
 @example(b"a\xc2")

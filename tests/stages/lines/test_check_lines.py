@@ -47,6 +47,8 @@ def fault(text: bytes, size: int = 1 << 20) -> str | None:
         [b"com,a)/ 2020 http://a.com/  - x", b"com,a)/ - u m s d"],
         [b'com,a)/ 2020 {"a": {"b": " {"}}', JSON],
         [HEADER],
+        [JSON, HEADER],
+        [CDX9, b"", HEADER],
         [],
     ],
 )

@@ -45,6 +45,15 @@ def members(content: bytes, cuts: Sequence[int]) -> list[bytes]:
     return [gzip.compress(piece) if number % 2 else pack(piece) for number, piece in enumerate(pieces)]
 
 
+def test_lists_of_lines_have_the_size_that_was_asked_for() -> None:
+    pieces = [b"%09d\n" % number for number in range(7)]
+    assert [len(lines) for lines in split_lines(pieces, 30)] == [3, 3, 1]
+    assert [len(lines) for lines in split_lines(pieces, 31)] == [4, 3]
+    assert [len(lines) for lines in split_lines(pieces, 1)] == [1] * 7
+    assert [len(lines) for lines in split_lines(pieces)] == [7]
+    assert [len(lines) for lines in split_lines([b"a" * 40, b"b\nc\nd", b"\n"], 30)] == [2, 1]
+
+
 @given(contents.filter(lambda content: content[:1] != b"\x1f" and content[1:2] != b"\x8b"), chunks)
 def test_a_plain_file_has_the_lines_between_its_line_feeds(content: bytes, chunk: int) -> None:
     assert lines_in(content, chunk) == lines_of(content)

@@ -26,9 +26,21 @@ KEYS = (
     "x" * 300 + ")/",
     "",
 )
-TIMES = ("20200102030405", "202013", "2020", "20201", "-", "", "19990131000000", "999912")
+TIMES = (
+    "20200102030405",
+    "202013",
+    "202012",
+    "202001",
+    "202000",
+    "2020",
+    "20201",
+    "-",
+    "",
+    "19990131000000",
+    "999912",
+)
 VALUES = (
-    '"text/html"', '"warc/revisit"', '"-"', '""', "12", "007", "1.5", "-3", "null", "true", '"a\\"b"', '"\\u00e9"', '"\\ud800"',
+    '"0"', "0", '"00"', '"text/html"', '"warc/revisit"', '"-"', '""', "12", "007", "1.5", "-3", "null", "true", '"a\\"b"', '"\\u00e9"', '"\\ud800"',
     '"é"', '"a\\qb"', '"\t"', '"123456789012345678"', '"1234567890123456789"', '"eng,fra"', "[1]", '{"a": 1}', '"' + "y" * 250 + '"',
 )  # fmt: skip
 NAMES = (
@@ -72,6 +84,26 @@ texts = st.lists(
 @settings(max_examples=200, deadline=None)
 @given(st.lists(texts, min_size=1, max_size=3), st.sampled_from((0, 12, 200)))
 def test_the_compiled_sums_are_those_of_python(given_texts: list[bytes], floor: int) -> None:
+    check_same_sums(given_texts, floor)
+
+
+@pytest.mark.skipif(native.CaptureSums is None, reason="not compiled")
+def test_every_value_of_every_field_counts_as_in_python() -> None:
+    ends = [', "mime": "a/b"', ', "length": "77"', ""]
+    lines = [
+        f'{key} {time} {{"{name}": {value}{end}}}'
+        for key, time in [(key, TIMES[0]) for key in KEYS[:2]] + [(KEYS[0], time) for time in TIMES]
+        for name in NAMES
+        for value in VALUES
+        for end in (ends if time == TIMES[0] else ends[2:])
+    ]
+    check_same_sums([line.encode() for line in lines], 0)
+    lines += [f"{key} {time} a b c d e 9" for key in KEYS for time in TIMES]
+    for floor in (0, 77, 78):
+        check_same_sums(["\n".join(sorted(lines)).encode(errors="surrogatepass")], floor)
+
+
+def check_same_sums(given_texts: list[bytes], floor: int) -> None:
     compiled, plain = new_sums(True), DictSums(True)
     for text in given_texts:
         large: tuple[list[Large], list[Large]] = [], []

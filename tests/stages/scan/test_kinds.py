@@ -70,6 +70,7 @@ size=1.5            | whole number
 size<0              | never holds
 size<1,000          | not a number
 size~1              | is a number
+title~(             | not a regular expression
 length=nan          | never holds
 confidence>80       | from 0 to 1
 title<3             | not a number

@@ -14,7 +14,13 @@ from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.zipnum import BlockRef, format_part_line, parse_index_line
 from cdxmill.stages.lines.line_lists import cut_blocks
 from cdxmill.stages.zipnum.block_pieces import Tables
-from cdxmill.stages.zipnum.find_lines import BlockReader, count_lines, find_lines, wanted_blocks
+from cdxmill.stages.zipnum.find_lines import (
+    BlockReader,
+    count_lines,
+    find_backwards,
+    find_lines,
+    wanted_blocks,
+)
 from cdxmill.stages.zipnum.kept_texts import BlockMemory, KeptTexts
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex
 from cdxmill.stages.zipnum.write_shard import write_shard
@@ -236,6 +242,24 @@ def test_a_block_without_sections_costs_no_read_for_its_table() -> None:
         found = [line for part in find_lines(blocks, reader, low, high, False) for line in part]
         assert found == [lines[number - 10]]
         assert len(shards.reads) == 1, number
+
+
+@pytest.mark.parametrize("join", [True, False])
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 90, 300])
+def test_lines_are_found_from_the_end_and_not_more_is_read_than_is_taken(count: int, join: bool) -> None:
+    lines = [b"a %05d {}" % number for number in range(count)]
+    shards = Shards([*lines, b"b 1 {}"])
+    blocks = [parse_index_line(line) for line in shards.index.split(b"\n")[:-2]]
+    found: list[list[bytes]] = []
+    for part in find_backwards(blocks, BlockReader(shards.read), b"a", b"b", join):
+        found.append(part)
+        if not join:
+            assert len(shards.reads) == len(found)
+    assert [line for part in reversed(found) for line in part] == lines
+    counts = [sum(start <= one.offset < start + size for one in blocks) for start, size in shards.reads]
+    assert sum(counts) == count
+    doubled = [2, 4, 8, 16, *[32] * 9] if join else [1] * count
+    assert counts[:-1] == doubled[: len(counts) - 1]
 
 
 @pytest.mark.parametrize("size", [1 << 16, 300_000])

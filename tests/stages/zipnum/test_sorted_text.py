@@ -1,0 +1,83 @@
+"""A sorted text as blocks: all of its lines, each once, or a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdxmill.formats.clusters.zipnum import BlockRef
+from cdxmill.stages.zipnum.block_pieces import Tables
+from cdxmill.stages.zipnum.sorted_text import PAGE, BecameShorter, NotSorted, SortedPieces, TextIndex
+
+LINES = [b"com,a)/%06d 2020 {}" % number for number in range(12_000)]
+TEXT = b"".join(line + b"\n" for line in LINES)
+assert len(TEXT) > 4 * PAGE
+
+
+class File:
+    """A text in memory, which may be shorter than its size says."""
+
+    def __init__(self, text: bytes, size: int | None = None) -> None:
+        self.text, self.size = text, len(text) if size is None else size
+
+    def index(self) -> TextIndex:
+        return TextIndex(lambda offset, size: self.text[offset : offset + size], self.size)
+
+    def lines_of(self, block: BlockRef) -> list[bytes]:
+        pieces = SortedPieces(block, lambda _, offset, size: self.text[offset : offset + size], Tables())
+        return b"".join(pieces.opened(b"", b"\xff")).split(b"\n")[:-1]
+
+    def lines(self) -> list[bytes]:
+        return [line for block in self.index().blocks(b"") for line in self.lines_of(block)]
+
+
+@pytest.mark.parametrize("text", [TEXT, TEXT[: PAGE - 3] + b"\n", b"com,a)/ 2020 {}\n", b""])
+def test_the_blocks_have_all_lines(text: bytes) -> None:
+    file = File(text)
+    blocks = list(file.index().blocks(b""))
+    assert [block.offset for block in blocks] == [0, *(one.offset + one.length for one in blocks)][
+        : len(blocks)
+    ]
+    assert all(text[block.offset - 1 : block.offset] in (b"", b"\n") for block in blocks)
+    assert file.lines() == text.split(b"\n")[:-1]
+    for number in (0, 1, 5000, len(LINES) - 1):
+        first = next(file.index().blocks(LINES[number]), None)
+        if text == TEXT:
+            assert first is not None
+            assert LINES[number] in file.lines_of(first)
+
+
+def test_a_header_blank_lines_and_lines_that_come_twice_are_not_given() -> None:
+    assert File(b" CDX N b a\n\n" + TEXT).lines() == LINES
+    assert File(b"".join(line + b"\n" + line + b"\n" for line in LINES)).lines() == LINES
+
+
+@pytest.mark.parametrize("number", [1, 7, 4000, len(LINES) - 1])
+def test_lines_that_are_not_sorted_are_found(number: int) -> None:
+    changed = [*LINES]
+    changed[number] = b"com,a)/!"
+    with pytest.raises(NotSorted, match=r"the lines are not sorted near byte \d+"):
+        File(b"".join(line + b"\n" for line in changed)).lines()
+
+
+def test_lines_that_are_not_sorted_between_two_blocks_are_found() -> None:
+    blocks = list(File(TEXT).index().blocks(b""))
+    end = blocks[0].offset + blocks[0].length
+    last = TEXT.rindex(b"\n", 0, end - 1) + 1
+    changed = TEXT[:last] + TEXT[last : end - 1].replace(b"com,a", b"com,b") + TEXT[end - 1 :]
+    with pytest.raises(NotSorted, match="near byte 0"):
+        File(changed).lines_of(blocks[0])
+    assert File(TEXT).lines_of(blocks[0])[-1] == TEXT[last : end - 1]
+
+
+@pytest.mark.parametrize("kept", [0, 10, PAGE, len(TEXT) - 1, len(TEXT) - PAGE])
+def test_a_file_that_became_shorter_is_reported_as_that(kept: int) -> None:
+    with pytest.raises(BecameShorter, match="the file became shorter while it was read"):
+        File(TEXT[:kept], len(TEXT)).lines()
+
+
+def test_pages_of_two_texts_one_after_the_other_are_not_sorted() -> None:
+    index = File(TEXT + TEXT).index()
+    pages = 2 * len(TEXT) // PAGE
+    assert File(TEXT).index().are_sorted(range(len(TEXT) // PAGE))
+    assert not index.are_sorted([0, pages // 2 - 1, pages // 2 + 1, pages])
+    assert index.are_sorted([0, 1, pages // 2 - 1])
