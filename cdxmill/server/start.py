@@ -81,7 +81,7 @@ def serve(asked: CdxServing) -> int:
         "",
         "",
         asked.log,
-        default_cache(asked.workers, usable_memory()) if asked.cache is None else asked.cache << 20,
+        cache_size(asked, usable_memory()),
     )
     _check(started, chain.from_iterable(found.values()))
     with (
@@ -106,13 +106,18 @@ def serve(asked: CdxServing) -> int:
     return 0
 
 
-def default_cache(workers: int, memory: int) -> int:
-    """The bytes that the cache of a worker takes by default, of `memory` bytes for everything.
+def cache_size(asked: CdxServing, memory: int) -> int:
+    """The bytes that the cache of a worker takes, of `memory` bytes for everything.
 
-    >>> [default_cache(workers, memory << 30) >> 20 for workers, memory in ((1, 1), (1, 8), (2, 8), (1, 64), (4, 64), (8, 64))]
+    >>> default = [(1, 1), (1, 8), (2, 8), (1, 64), (4, 64), (8, 64)]  # workers, GiB
+    >>> [cache_size(CdxServing(clusters=[], workers=n), size << 30) >> 20 for n, size in default]
     [64, 256, 128, 512, 512, 256]
+    >>> [cache_size(CdxServing(clusters=[], cache=size), 1 << 30) for size in (0, 3)]
+    [0, 3145728]
     """
-    return min(max(memory // _CACHE_PART // workers, _LEAST_CACHE), _MOST_CACHE)
+    if asked.cache is not None:
+        return asked.cache << 20
+    return min(max(memory // _CACHE_PART // asked.workers, _LEAST_CACHE), _MOST_CACHE)
 
 
 def _config(workers: int) -> uvicorn.Config:

@@ -122,8 +122,15 @@ def test_headers_as_writers_make_them_are_told_from_other_lines(fields: str, wan
     ],
 )
 def test_what_is_odd_is_reported(url: bytes, address: bytes, date: bytes, reason: str | None) -> None:
-    found = odd_field({b"warc-target-uri": url, b"warc-ip-address": address, b"warc-date": date})
+    headers = {b"warc-target-uri": url, b"warc-ip-address": address, b"warc-date": date}
+    found = odd_field(headers, date[:14])
     assert (found is None) if reason is None else (found or "").startswith(reason)
+
+
+def test_a_date_that_does_not_exist_is_reported() -> None:
+    headers = {b"warc-target-uri": b"http://a.b/", b"warc-ip-address": b"-", b"warc-date": b"20141316000000"}
+    found = odd_field(headers, b"20141216000000")
+    assert found == "impossible date in the ARC header ('20141316000000'); the timestamp is 20141216000000"
 
 
 def test_a_header_line_that_breaks_off_says_where_the_next_one_starts() -> None:

@@ -39,6 +39,7 @@ class Server:
     """A server with one page; without it, no answer can be made."""
 
     answers = replay = report = None
+    is_open = True
 
     def __init__(self, page: Response | Route | None) -> None:
         self.metrics, self.log, self._page = Metrics(), self, page
