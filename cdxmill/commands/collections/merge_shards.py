@@ -53,7 +53,6 @@ def make_merged(
     ]
     shards, present = [], 0
     with Progress("merging shards", len(tasks), inventory.total, options.quiet) as progress:
-        failures.show_on(progress)
         for _, (entry, equal) in run_tasks(_merge_shard, tasks, options.processes, progress.tick):
             progress.advance()
             shards.append(entry)
