@@ -174,3 +174,13 @@ def test_a_directory_of_logs_that_cannot_be_listed_is_not_the_reason() -> None:
     ran = "Submitted application application_1_0001"
     assert explained(runner(), "the reason", ran, refused).startswith("the job failed: the reason; ")
     assert "Permission denied" in explained(runner(), refused)
+
+
+def test_another_failure_of_the_first_task_is_tried_again_by_hadoop() -> None:
+    from cdxmill.jobs.launcher.hadoop_failure import Complaints
+
+    heard, log = Complaints(), logging.getLogger("mrjob.hadoop")
+    log.info(f"Task Id : attempt_1_0001_m_000000_0, Status : FAILED\n{STREAMING} 1\n\tat x")
+    log.error(f"{STREAMING} 41")  # not a task's
+    logging.getLogger("mrjob").removeHandler(heard)
+    assert heard.lines == [f"{STREAMING} 41"]
