@@ -136,3 +136,13 @@ def test_a_new_file_of_a_run_replaces_what_has_its_name(tmp_path: Path) -> None:
         file.write(b"new")
     assert ((tmp_path / "link").is_symlink(), (tmp_path / "link").read_bytes()) == (False, b"new")
     assert (tmp_path / "other").read_bytes() == b"mine"
+
+
+def test_what_cannot_be_renamed_stops_the_run(tmp_path: Path) -> None:
+    """Also if two directories cannot be exchanged for another reason than that the system has no such call."""
+    (tmp_path / "a").mkdir()
+    here, absent = locate(tmp_path / "a"), locate(tmp_path / "absent")
+    with pytest.raises(StoppedError, match="No such file or directory"):
+        here.exchange(absent)
+    with pytest.raises(StoppedError, match="No such file or directory"):
+        absent.move(here)
