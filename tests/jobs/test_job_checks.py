@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -80,3 +81,93 @@ def test_a_machine_from_which_no_job_can_be_submitted(
     monkeypatch.setitem(sys.modules, "boto3", None)
     with pytest.raises(UsageError, match=r"^boto3 is not installed; -r emr needs it: pip install"):
         check_engine(runner("emr"))
+
+
+def test_a_wheel_that_is_corrupt_is_not_sent_to_the_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The compressor is needed; without urllib3 tasks are slower."""
+    from cdxmill.jobs.launcher import node_archive
+
+    monkeypatch.setenv("CDXMILL_NODE_WHEELS", str(tmp_path))
+    for library, tag, machine in node_archive._WHEELS:
+        name, python = library.replace("-", "_").replace("==", "-"), node_archive._PYTHON[tag][1]
+        (tmp_path / f"{name}-{python}-{tag}-any_{machine}.whl").write_bytes(b"not this one")
+    told = r"is missing or corrupt; put it there \(pip download zlib-ng.*\), or use --compressor zlib$"
+    with pytest.raises(UsageError, match=told):
+        node_archive.pack_archive(tmp_path, [node_archive.ZLIB_NG])
+    with ZipFile(node_archive.pack_archive(tmp_path, [node_archive.URLLIB3])) as packed:
+        assert not [name for name in packed.namelist() if name.startswith("wheels")]
+    error = capsys.readouterr().err
+    assert "; without it, tasks use hadoop fs instead of WebHDFS, which takes longer\n" in error
+
+
+@pytest.fixture
+def yarn(tmp_path: Path) -> Path:
+    """A command beside `hadoop`, which writes down how it is called."""
+    path = tmp_path / "yarn"
+    path.write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/asked\nexit 0\n')
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize("reason", [KeyboardInterrupt, SystemExit, ValueError])
+def test_an_interrupted_job_ends_its_application(
+    reason: type[BaseException], yarn: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Other errors are those of the application itself, which has ended then."""
+    from cdxmill.jobs.launcher.stream_job import _ending_its_application
+
+    complaints: Any = SimpleNamespace(application="application_1_0001")
+
+    def ends(alias: str, hadoop: Path) -> str:
+        with pytest.raises(reason), _ending_its_application(runner(alias, str(hadoop)), complaints):
+            raise reason
+        return capsys.readouterr().err
+
+    asked = yarn.with_name("asked")
+    told, is_ended = ends("hadoop", yarn.with_name("hadoop")), reason is not ValueError
+    assert told == ("ending application_1_0001\n" if is_ended else "")
+    assert asked.exists() == is_ended
+    if is_ended:
+        assert asked.read_text() == "application -kill application_1_0001\n"
+        yarn.write_text("#!/bin/sh\nexit 1\n")
+        assert "could not be ended; use `yarn application -kill" in ends("hadoop", yarn.with_name("hadoop"))
+        yarn.write_text("#!/no/such/program\n")
+        assert "could not be ended" in ends("hadoop", yarn.with_name("hadoop"))
+    assert ends("local", yarn.with_name("hadoop")) == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "text"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (UsageError("no input"), 2, "no input"),
+        (ValueError("of mrjob"), 3, "ValueError: of mrjob"),
+        (OSError("disk"), 3, "disk"),
+    ],
+)
+def test_how_a_job_fails_is_its_exit_status(
+    error: BaseException, status: int, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from cdxmill.jobs.launcher.stream_job import launch
+
+    def run_all() -> int:
+        raise error
+
+    job: Any = SimpleNamespace(complaints=None, held=nullcontext(), run_all=run_all, is_on_hadoop=False)
+    assert launch(job) == status
+    assert capsys.readouterr().err.endswith(f"{text}\n")
+
+
+def test_what_still_runs_is_unknown_if_yarn_cannot_be_asked(yarn: Path) -> None:
+    from cdxmill.jobs.launcher.earlier_runs import applications_of
+
+    hadoop = str(yarn.with_name("hadoop"))
+    assert applications_of(["a", "b"], runner("hadoop", hadoop)) == []
+    assert yarn.with_name("asked").read_text().endswith(" -appTags cdxmill-a,cdxmill-b\n")
+    assert applications_of(["a"], runner("emr", hadoop)) is None
+    yarn.write_text("#!/bin/sh\nexit 1\n")
+    assert applications_of(["a"], runner("hadoop", hadoop)) is None
+    yarn.write_text("#!/no/such/program\n")
+    assert applications_of(["a"], runner("hadoop", hadoop)) is None
