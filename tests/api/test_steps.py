@@ -16,7 +16,7 @@ from cdxmill import Step
 @pytest.fixture(scope="module")
 def material(pywb_warcs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A truncated archive and a whole one in `warcs`, a truncated CDX file and a whole one in `cdx`, and two clusters: `C`, and `D`
-    with a corrupt block.
+    with a corrupt block. `new` has another state of an archive, `tables` where its records are after a recompression.
     """
     place = tmp_path_factory.mktemp("material")
     iana = pywb_warcs / "iana.warc.gz"
@@ -33,6 +33,10 @@ def material(pywb_warcs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     cdxmill.index(iana, output=place / "cdx", processes=1)
     (lines,) = (place / "cdx").rglob("*.gz")
     (place / "cdx/cut.cdx.gz").write_bytes(lines.read_bytes()[:-300])
+    example = place / "warcs/example.warc.gz"
+    cdxmill.recompress(example, output=place / "tables", to="gz", offsets=True, processes=1)
+    (place / "new").mkdir()
+    (place / "new/example.warc.gz").write_bytes(example.read_bytes()[:-500])
     return place
 
 
@@ -76,6 +80,26 @@ CALLS: dict[str, tuple[Callable[[Path, dict[str, Any]], Any], dict[str, int]]] =
     "add": (
         lambda at, how: cdxmill.add(shutil.copytree(at / "C", "C"), [at / "warcs"], **how),
         {"indexing": 1, "sorting": 0, "changing shards": 0},
+    ),
+    "merge": (
+        lambda at, how: cdxmill.merge([at / "C", at / "D"], output="o", numlines=20, **how),
+        {"checking shards": 1, "merging shards": 0},
+    ),
+    "remove": (
+        lambda at, how: cdxmill.remove(shutil.copytree(at / "C", "C"), "*.iana.org", keep_old=0, **how),
+        {"changing shards": 0, "waiting for readers": 0},
+    ),
+    "build_prefix_index": (
+        lambda at, how: cdxmill.build_prefix_index(at / "C", output="o", progress=how["progress"]),
+        {"prefix-index": 0},
+    ),
+    "verify_archives": (
+        lambda at, how: cdxmill.verify_archives(at / "warcs/example.warc.gz", at / "new", **how),
+        {"comparing archives": 2},
+    ),
+    "reindex": (
+        lambda at, how: cdxmill.reindex(at / "cdx", output="o", offsets=[at / "tables"], **how),
+        {"reindexing": 1},
     ),
     "publish": (lambda at, how: cdxmill.publish(at / "C", "o", **how), {"copying shards": 0}),
 }

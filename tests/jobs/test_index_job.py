@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.conftest import RunCdxmill
 from tests.commands.test_index_failures import records_of
+from tests.conftest import RunCdxmill
 from tests.jobs.conftest import RunJob
 from tests.material.wacz_files import make_wacz
 

@@ -190,3 +190,4 @@ def _wait(change: Change, asked: Removing) -> None:
         while (left := end - time.time()) > 0:
             time.sleep(min(left, 0.5))
             progress.tick()
+        progress.advance()
