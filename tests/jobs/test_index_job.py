@@ -375,9 +375,11 @@ def test_outputs_of_other_archives_are_not_replaced_by_those_of_a_wacz(
 
 
 def test_notes_of_a_kind_are_counted_after_the_first_ten(run_job: RunJob, tmp_path: Path) -> None:
-    (tmp_path / "odd.warc").write_bytes(records_of(30, b"never", b"1"))
-    (tmp_path / "list").write_text("odd.warc\n")
+    for name in "ab":
+        (tmp_path / f"{name}.warc").write_bytes(records_of(30, b"never", b"1"))
+    (tmp_path / "list").write_text("a.warc\nb.warc\n")
     done = run_job("indexwarcsjob", "inline", "--cdx_bucket", "b", "list", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, b""), done.stderr
     reason = b"missing or invalid date; the timestamp is -"
     assert done.stderr.count(b": note: " + reason) == 10
+    assert b"note: 10 more notes of this kind: " + reason in done.stderr
