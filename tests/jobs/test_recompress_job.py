@@ -10,7 +10,7 @@ import zstandard
 
 from cdxmill.outputs.proofs import proof_beside, read_proof
 from cdxmill.storage.location import Location
-from tests.commands.test_recompress_inside import RECORDS, frame
+from tests.commands.test_recompress import RECORDS, frame
 from tests.conftest import RunCdxmill
 from tests.jobs.conftest import RunJob
 
