@@ -78,6 +78,7 @@ def test_nothing_is_left_of_a_cluster_that_was_built_again(
     monkeypatch.chdir(tmp_path)
     build = ["build", "-q", "-p", "1", "-s", "1", "--replace", "-o", "C"]
     assert main([*build, str(pywb_warcs / "iana.warc.gz")]) == 0
+    assert main(["remove", "-q", "-p", "1", "--keep-old", "0", "C", "www.iana.org/about"]) == 0
     assert main([*build, str(pywb_warcs / "example.warc.gz")]) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["C"]
     assert [path.name[:7] for path in Path("C/cdx").glob("*.gz")] == ["example"]

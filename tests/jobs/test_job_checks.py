@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
@@ -171,3 +173,21 @@ def test_what_still_runs_is_unknown_if_yarn_cannot_be_asked(yarn: Path) -> None:
     assert applications_of(["a"], runner("hadoop", hadoop)) is None
     yarn.write_text("#!/no/such/program\n")
     assert applications_of(["a"], runner("hadoop", hadoop)) is None
+
+
+def test_keys_for_s3_are_in_a_file_that_nobody_else_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cdxmill.jobs.launcher.hadoop_step import keys_file
+
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "someone")
+    assert keys_file("hdfs:///c /local", tmp_path) is None
+    for text in ("s3://b/c", "x s3a://b/c"):
+        path = keys_file(text, tmp_path)
+        assert path is not None
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert json.loads(path.read_text())["AWS_ACCESS_KEY_ID"] == "someone"
+        path.unlink()
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    assert keys_file("s3://b/c", tmp_path) is None
