@@ -29,8 +29,14 @@ _NO_RIGHT = (errno.EACCES, errno.EPERM)
 def write_advice(number: int | None) -> str:
     """What to do if an output cannot be written, by the errno.
 
-    >>> write_advice(errno.ENOENT)
-    'choose another directory, then run it again'
+    >>> for name in ("EDQUOT", "ENAMETOOLONG", "EROFS", "EPERM", "EFBIG", "EIO"):
+    ...     print(write_advice(getattr(errno, name)).partition(",")[0])
+    free space
+    choose a shorter name
+    choose another directory
+    change the access rights or choose another directory
+    raise the limit on the size of files
+    fix it
     """
     if number in _FULL:
         return "free space, then run it again"

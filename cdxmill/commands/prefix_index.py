@@ -96,7 +96,9 @@ def build_tree(options: TreeBuilding, failures: Failures) -> TreeSummary:
                 progress.tick()
         if not writer.items:
             raise InputError(work.label, "has no lines for the index", "check the inputs")
-        return _write(writer, work, place, options.replace)
+        summary = _write(writer, work, place, options.replace)
+        progress.advance()
+    return summary
 
 
 def _write(writer: TreeWriter, work: _Work, place: Location, replace: bool) -> TreeSummary:

@@ -65,6 +65,16 @@ def test_a_dictionary_is_that_of_the_command(iana: Path, tmp_path: Path, run_cdx
     assert done.compressed < done.gzip < done.plain
 
 
+def test_a_scan_counts_all_records(iana: Path, tmp_path: Path) -> None:
+    """Also those that their header or their content refuses."""
+    kinds = [record.kind for record in cdxmill.records(iana)]
+    for number, (where, matches) in enumerate(
+        {"type=request": b"request", "type=response": b"response"}.items()
+    ):
+        done = cdxmill.scan(iana, output=tmp_path / str(number), where=where, processes=1)
+        assert (done.records, done.matches) == (len(kinds), kinds.count(matches))
+
+
 @pytest.mark.parametrize("processes", [1, 2])
 def test_the_progress_of_each_step_is_told(pywb_warcs: Path, tmp_path: Path, processes: int) -> None:
     warcs = [pywb_warcs / "iana.warc.gz", pywb_warcs / "example.warc.gz"]

@@ -21,8 +21,8 @@ def tree(tmp_path: Path) -> Path:
         ("b", 3, "b", "x", 70),
     ]
     (tmp_path / "a.cdxj").write_text("".join(LINE % one for one in captures))
-    cdxmill.build_prefix_index(tmp_path / "a.cdxj", output=tmp_path / "t")
-    return tmp_path / "t"
+    cdxmill.build_prefix_index(tmp_path / "a.cdxj", output=tmp_path / "new/t")
+    return tmp_path / "new/t"
 
 
 def test_the_pointers_of_a_key_are_those_of_its_items_alone(tree: Path) -> None:

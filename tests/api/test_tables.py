@@ -37,3 +37,17 @@ def test_export_returns_what_it_wrote(cluster: Path, tmp_path: Path) -> None:
     assert (done.captures, done.missing, done.failures) == (5, {}, [])
     with pytest.raises(cdxmill.UsageError, match="already exists"):
         cdxmill.export(cluster, format="parquet", output=tmp_path / "t")
+
+
+def test_a_cluster_that_changes_while_it_is_exported_gives_no_table(cluster: Path, tmp_path: Path) -> None:
+    write_plain(tmp_path / "b.cdxj", [cdxj("com,host9)/", rest='{"url": "http://host9.com/"}')])
+
+    def change(step: cdxmill.Step) -> None:
+        if not changes:
+            changes.append(cdxmill.add(cluster, tmp_path / "b.cdxj", cdx=True, processes=1))
+
+    output, changes = tmp_path / "t", list[object]()
+    with pytest.raises(cdxmill.StoppedError, match="c: it was changed while it was exported; run it again"):
+        cdxmill.export(cluster, format="parquet", output=output, processes=1, progress=change)
+    assert not list(output.glob("*.parquet"))
+    assert cdxmill.export(cluster, format="parquet", output=output, processes=1).captures == 6

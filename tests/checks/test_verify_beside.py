@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -220,3 +221,27 @@ def test_a_corrupt_manifest_is_reported_even_if_the_index_cannot_be_read(
     assert done.returncode == 1
     assert b"cluster.json: " in done.stderr
     assert b"cluster.idx: cannot be read (Is a directory)" in done.stderr
+
+
+def test_files_that_are_absent_together_are_all_found(cluster: Path) -> None:
+    """The files beside the shards and parts have to be there if cluster.json is. The part of an absent shard is not missed."""
+    shard, index = ("cdx-00001.gz", "part-00001"), ("cluster.idx", "cluster.summary")
+    groups = [*combinations((*shard, *index, "cluster.loc", "splits.txt"), 2), (*index, "part-00001")]
+    kept = {path.name: path.read_bytes() for path in cluster.iterdir()}
+    for absent in groups:
+        for with_manifest in (True, False):
+            for name in absent if with_manifest else (*absent, "cluster.json"):
+                (cluster / name).unlink()
+            needed = set(absent if with_manifest else set(absent) & set(shard)) - set(
+                shard[1:] if absent == shard else ()
+            )
+            text = " ".join(found(cluster, processes=1))
+            assert {name for name in absent if name in text} == needed, (absent, with_manifest)
+            for name in (*absent, "cluster.json"):
+                (cluster / name).write_bytes(kept[name])
+
+
+def test_of_a_corrupt_manifest_only_that_is_told(cluster: Path) -> None:
+    (cluster / "cluster.json").write_bytes(b"{")
+    (line,) = found(cluster)
+    assert "cluster.json: is corrupt" in line

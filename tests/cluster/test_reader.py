@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 import cdxmill
+from cdxmill.cluster import reader
 from cdxmill.cluster.reader import ClusterReader, Replaced, open_cluster
 from cdxmill.errors import InputError
+from cdxmill.formats.clusters.manifest import parse_manifest
+from cdxmill.formats.clusters.zipnum import STAGED_MANIFEST
 
 LINE = b"com,example)/ 2020 {}"
 
@@ -52,3 +55,45 @@ def test_locations_that_cannot_be_read_are_an_error(cluster: Path) -> None:
     (cluster / "cluster.loc").mkdir()
     with pytest.raises(InputError, match=r"cluster.loc: "), cdxmill.Cluster(cluster) as opened:
         list(opened.lines("*"))
+
+
+@pytest.fixture
+def changed(cluster: Path, tmp_path: Path) -> bytes:
+    """The cluster.json of the cluster before it has got lines, and one block of them in place of another."""
+    old = (cluster / "cluster.json").read_bytes()
+    (tmp_path / "b.cdxj").write_bytes(
+        b"".join(b"com,example)/%05d 2020 {}\n" % number for number in range(9000))
+    )
+    cdxmill.add(cluster, tmp_path / "b.cdxj", cdx=True, processes=1)
+    return old
+
+
+def number_of_lines(cluster: Path) -> int:
+    with cdxmill.Cluster(cluster) as opened:
+        return sum(map(len, opened.lines("*")))
+
+
+def test_a_cluster_json_that_follows_its_index_in_a_moment_is_read_again(
+    cluster: Path, changed: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, read = parse_manifest(changed), reader.manifest_beside
+    answers = iter([old])
+    monkeypatch.setattr(reader, "manifest_beside", lambda place: next(answers, None) or read(place))
+    assert number_of_lines(cluster) == 9001
+    assert next(answers, None) is None
+    monkeypatch.setattr(reader, "manifest_beside", lambda _: old)
+    with pytest.raises(InputError, match="the index is truncated, or belongs to another cluster"):
+        number_of_lines(cluster)
+
+
+def test_between_the_index_and_cluster_json_of_a_change_the_staged_one_is_read(
+    cluster: Path, changed: bytes
+) -> None:
+    staged = cluster / STAGED_MANIFEST
+    staged.parent.mkdir()
+    staged.write_bytes((cluster / "cluster.json").read_bytes())
+    (cluster / "cluster.json").write_bytes(changed)
+    assert number_of_lines(cluster) == 9001
+    staged.write_bytes(b"{")
+    with pytest.raises(InputError, match="the index is truncated, or belongs to another cluster"):
+        number_of_lines(cluster)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.cli.main import main
+from cdxmill.storage.location import Location
 
 from ..conftest import RunCdxmill
 
@@ -65,3 +66,24 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_else(
     (line,) = capfd.readouterr().err.splitlines()
     assert line.startswith(f"cdxmill: {place}: ")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("has_exchange", [True, False])
+def test_nothing_is_left_of_a_cluster_that_was_built_again(
+    has_exchange: bool, pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also the directory of its CDX files goes, but not what the user has in it."""
+    if not has_exchange:
+        monkeypatch.setattr(Location, "exchange", lambda one, other: False)
+    monkeypatch.chdir(tmp_path)
+    build = ["build", "-q", "-p", "1", "-s", "1", "--replace", "-o", "C"]
+    assert main([*build, str(pywb_warcs / "iana.warc.gz")]) == 0
+    assert main(["remove", "-q", "-p", "1", "--keep-old", "0", "C", "www.iana.org/about"]) == 0
+    assert main([*build, str(pywb_warcs / "example.warc.gz")]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["C"]
+    assert [path.name[:7] for path in Path("C/cdx").glob("*.gz")] == ["example"]
+    Path("C/cdx/mine").write_bytes(b"precious")
+    assert main([*build, str(pywb_warcs / "iana.warc.gz")]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["C"]
+    assert Path("C/cdx/mine").read_bytes() == b"precious"
+    assert [path.name[:4] for path in Path("C/cdx").glob("*.gz")] == ["iana"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 from collections import Counter
 from pathlib import Path
@@ -17,6 +18,8 @@ from cdxmill import FullRecord, UsageError
 from cdxmill.cli.main import main
 from tests.conftest import RunCdxmill
 from tests.docs.pages import DOCS, fences
+
+from .test_scan import archive as write_archive
 
 OWN = """
 from collections import Counter
@@ -181,3 +184,30 @@ def test_the_module_of_jobs_is_the_same_after_a_class_was_imported(
     words = ["count", "-q", "--call", "own_counters:Statuses", "-o", "x", str(pywb_warcs / "example.warc.gz")]
     assert main(words) == 0
     assert sys.modules[jobs.__name__] is jobs
+
+
+def test_a_process_that_ends_costs_its_record_and_after_ten_the_archive(
+    tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    """The archives of its group are counted one by one then; scan has no groups."""
+    code = "import os\ndef f(record):\n    if record.url.endswith('/1') or b'bad' in record.http_head: os._exit(7)\n"
+    (tmp_path / "ends.py").write_text(f"{code}    return {{'a': 1}}\n")
+    (tmp_path / "warcs").mkdir()
+    names = [f"{number:02d}.warc.gz" for number in range(16)]
+    for name in names:
+        write_archive(tmp_path / "warcs" / name, [b""] * 3)
+    write_archive(tmp_path / "warcs/bad.warc.gz", [b""] * 12, "text/bad")
+    for command, output in ("count", "a"), ("scan", "b"):
+        words = [command, "--call", "ends:f", "-p", "1", "-o", output, "warcs"]
+        done = run_cdxmill(*words, cwd=tmp_path)
+        lines = done.stderr.decode().splitlines()
+        reason = "the process ended (exit status 7)"
+        assert done.returncode == 1
+        for name in names:
+            assert f"warcs/{name}@155: {reason}; the record is skipped" in lines
+        assert f"warcs/bad.warc.gz: {reason}; omit this archive, or find the cause" in lines
+    assert (tmp_path / "a").read_text() == "a\t32\n"
+    assert [gzip.decompress(path.read_bytes()).count(b"\n") for path in (tmp_path / "b").glob("*.gz")] == [
+        2
+    ] * 16
+    assert (tmp_path / "b/failures.tsv").read_text().count(reason) == 17

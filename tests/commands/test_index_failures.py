@@ -152,6 +152,28 @@ def test_a_part_of_a_row_does_not_swallow_the_next(directory: Path) -> None:
     assert listed() == ["archive.warc.gz", "cut.warc.gz"]
 
 
+@pytest.mark.parametrize("name", ["failures.tsv", ".outputs.tsv"])
+@pytest.mark.parametrize(
+    "data", [b"mine", b"mine\n", b"my\tnotes\n", b"my\tnotes\tof\ttoday\n", b"a\t1\nb\t2\n", b"a\t1\t\n\n"]
+)
+def test_a_table_of_somebody_else_is_not_appended_to(
+    name: str, data: bytes, directory: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    Path("out").mkdir()
+    Path("out", name).write_bytes(data)
+    assert index("cut.warc.gz") == 2
+    assert f"out/{name}: is " in capfd.readouterr().err
+    assert [(path.name, path.read_bytes()) for path in Path("out").iterdir()] == [(name, data)]
+
+
+@pytest.mark.parametrize("data", [b"my\tnotes", b"my\t1x"])
+def test_a_list_of_failures_is_known_by_its_offsets(data: bytes, directory: Path) -> None:
+    """Only the first row of a killed run may be cut."""
+    Path("out").mkdir()
+    Path("out/failures.tsv").write_bytes(data)
+    assert index("cut.warc.gz") == 2
+
+
 def records_of(count: int, date: bytes, length: bytes) -> bytes:
     """A plain WARC file of `count` records that have this date and this Content-Length."""
     head = b"WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a.com/%d\r\nWARC-Record-ID: <urn:x:%d>\r\n"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cdxmill import index, recompress, verify_archives
+from cdxmill import index, recompress, train_dictionary, verify_archives
 from cdxmill.cli.main import main
 
 from .test_recompress import decompressed
@@ -155,6 +155,9 @@ def test_a_changed_payload_byte_is_a_failure(
     for options, is_told in (([], False), (["--any-digest"], True)):
         main(["recompress", "--replace", "-o", "known", *options, "a.warc.gz"])
         assert ("note: 1 record do not have the digest in their header" in capsys.readouterr().err) == is_told
+    Path("good.warc.gz").write_bytes(members(good))
+    main(["recompress", "-o", "known", "--any-digest", "good.warc.gz"])
+    assert "do not have the digest" not in capsys.readouterr().err
     (found,) = verify_archives("a.warc.gz", "out/a.warc.zst").failures
     assert found.offset == failure.offset
     assert verify_archives("a.warc.gz", "out/a.warc.zst", any_digest=True).failures == []
@@ -340,3 +343,18 @@ def test_a_record_at_the_end_describes_the_new_archive(iana: Path, monkeypatch: 
     recompress("out/a.warc.zst", output="again", describe=True)
     assert verify_archives("out/a.warc.zst", "again/a.warc.zst").failures == []
     assert recompress("a.warc.gz", output="out", describe=True, index=True).kept == 1
+
+
+def test_the_proof_names_the_dictionary_if_it_pays(
+    pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    iana, small = pywb_warcs / "iana.warc.gz", pywb_warcs / "example.warc.gz"
+    size = train_dictionary(iana, output="d", size=64).size
+    for archive in (iana, small):
+        recompress(archive, output="out", dictionary="d", to="zst", processes=1)
+    found = [
+        json.loads(Path(f"out/{one.stem}.zst.proof.json").read_bytes())["dictionary"] for one in (iana, small)
+    ]
+    assert found[0]["sha256"] == hashlib.sha256(Path("d").read_bytes()).hexdigest()
+    assert found[1] is None, f"a dictionary of {size} bytes is larger than the archive"

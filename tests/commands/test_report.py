@@ -360,3 +360,16 @@ def test_the_printed_page_has_all_sections_and_40_rows_of_a_table(tmp_path: Path
     rows = re.findall(r"^ *h\d\d\d\.com +1 +1 +", paper, re.M)
     assert len(rows) == 2 * 40  # of hosts and of domains
     assert "On paper: the first 40 rows." in paper
+
+
+def test_blocks_are_measured_in_lines_and_bytes(tmp_path: Path) -> None:
+    lines = [b'com,a)/%03d 2020 {"url": "http://a.com/%03d"}\n' % (number, number) for number in range(107)]
+    Path(tmp_path, "a.cdxj").write_bytes(b"".join(lines))
+    cdxmill.zipnum(tmp_path / "a.cdxj", output=tmp_path / "C", shards=1, numlines=25, processes=1)
+    sizes = [int(row.split(b"\t")[3]) for row in (tmp_path / "C/part-00000").read_bytes().splitlines()]
+    blocks = cdxmill.report(tmp_path / "C", processes=1).report["blocks"]
+    assert (blocks["number"], blocks["bytes"]) == (5, sum(sizes))
+    assert [blocks[f"{which}_lines"] for which in ("least", "median", "most")] == [7, 25, 25]
+    assert [blocks[f"{which}_bytes"] for which in ("least", "median", "most")] == [
+        *(min(sizes), sorted(sizes)[2], max(sizes))
+    ]

@@ -354,3 +354,25 @@ def test_ctrl_c_on_a_terminal_ends_all_processes_and_leaves_nothing(tmp_path: Pa
     assert not [path for path in out.iterdir() if path.suffix in (".gz", ".tmp") or "scratch" in path.name]
     assert main(given) == 0
     assert len(rows(out)) == 6
+
+
+@pytest.mark.parametrize(
+    ("code", "call", "reason"),
+    [
+        ("import nowhere", "MODULE:f", "cannot be imported (ModuleNotFoundError: No module named 'nowhere')"),
+        ("raise ValueError('of mine')", "MODULE:f", "cannot be imported (ValueError: of mine)"),
+        ("def f(", "MODULE:f", "cannot be imported (SyntaxError: "),
+        ("f = 1", "MODULE:f", "has no function f"),
+        ("", "MODULE", "expected MODULE:FUNCTION, or NAME:MODULE.FUNCTION:TYPE for a column"),
+    ],
+)
+def test_a_module_that_cannot_be_used_is_wrong_usage(
+    code: str, call: str, reason: str, module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = f"{module}_wrong"
+    (tmp_path / f"{name}.py").write_text(code)
+    source = archive(tmp_path / "a.warc.gz", [b"<p>one"])
+    assert scan("-o", tmp_path / "out", "--call", call.replace("MODULE", name), source) == 2
+    error = capsys.readouterr().err
+    assert (reason in error, error.count("\n")) == (True, 1)
+    assert not (tmp_path / "out").exists()

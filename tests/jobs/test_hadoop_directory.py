@@ -162,3 +162,49 @@ def test_a_directory_of_hdfs_is_tried_where_it_will_be_and_not_created(
         server.refusals = [(403, "NSQuotaExceededException")] * 9
         with pytest.raises(StoppedError, match=f"^{place}: (no file can|cannot) be written"):
             RemoteDirectory(place).check_writable()
+
+
+def test_mrjob_reaches_hdfs_by_the_storage_and_a_private_file_stays_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that only its owner may read has keys in it."""
+    from cdxmill.jobs.launcher.hadoop_directory import StorageFilesystem
+
+    hdfs._client.cache_clear()
+    files = StorageFilesystem(["false"], "")
+    with name_node() as server:
+        monkeypatch.setenv("CDXMILL_WEBHDFS", server.address)
+        for mode, permission in (0o600, {"permission": "600"}), (0o644, {}):
+            path = tmp_path / f"{mode:o}"
+            path.write_bytes(b"of the job")
+            path.chmod(mode)
+            files.put(str(path), f"hdfs:///job/{mode:o}")
+            asked = next(query for op, _, query in reversed(server.seen) if op == "CREATE")
+            assert {key: asked[key] for key in asked.keys() & {"permission"}} == permission
+        assert sorted(files.ls("hdfs:///job")) == ["hdfs:///job/600", "hdfs:///job/644"]
+        assert b"".join(files.read("hdfs:///job/600")) == b"of the job"
+        files.mkdir("hdfs:///new")
+        assert ("MKDIRS", "/new") in [(op, path) for op, path, _ in server.seen]
+        files.rm("hdfs:///job")
+        assert not files.exists("hdfs:///job/600")
+        assert server.files == {}
+        server.refusals = [(403, "AccessControlException")] * 2
+        for call in files.exists, files.rm:
+            with pytest.raises(OSError, match="hdfs:///job"):
+                call("hdfs:///job")
+
+
+def test_a_private_file_stays_private_where_only_the_hadoop_command_reaches(
+    hadoop: None, tmp_path: Path
+) -> None:
+    from cdxmill.jobs.launcher.hadoop_directory import StorageFilesystem
+
+    for mode in (0o600, 0o644):
+        path = tmp_path / f"{mode:o}"
+        path.write_bytes(b"keys")
+        path.chmod(mode)
+        with pytest.raises(OSError, match=f"s3://b/{mode:o}"):
+            StorageFilesystem(["false"], "").put(str(path), f"s3://b/{mode:o}")
+    first, second = (tmp_path / "asked").read_text().splitlines()
+    assert first == "fs -D fs.permissions.umask-mode=077 -put -f - s3://b/600"
+    assert second == "fs -put -f - s3://b/644"

@@ -174,3 +174,32 @@ def test_a_directory_of_logs_that_cannot_be_listed_is_not_the_reason() -> None:
     ran = "Submitted application application_1_0001"
     assert explained(runner(), "the reason", ran, refused).startswith("the job failed: the reason; ")
     assert "Permission denied" in explained(runner(), refused)
+
+
+def test_another_failure_of_the_first_task_is_tried_again_by_hadoop() -> None:
+    from cdxmill.jobs.launcher.hadoop_failure import Complaints
+
+    heard, log = Complaints(), logging.getLogger("mrjob.hadoop")
+    log.info(f"Task Id : attempt_1_0001_m_000000_0, Status : FAILED\n{STREAMING} 1\n\tat x")
+    log.error(f"{STREAMING} 41")  # not a task's
+    logging.getLogger("mrjob").removeHandler(heard)
+    assert heard.lines == [f"{STREAMING} 41"]
+
+
+@pytest.mark.parametrize(
+    ("stderr", "reason"),
+    [
+        ("", "java.io.EOFException: Unexpected end of input stream"),
+        ("cdxmill: the disk is full\n", "cdxmill: the disk is full"),
+        ("cdxmill: the disk is full\nEnd\n", "cdxmill: the disk is full"),
+        ("Traceback\nKeyError: 1\n", "KeyError: 1"),
+    ],
+)
+def test_what_java_prints_at_its_start_and_the_master_prints_is_no_reason(
+    stderr: str, reason: str, tmp_path: Path
+) -> None:
+    error = "java.io.EOFException: Unexpected end of input stream"
+    master = container(tmp_path, 1, "cdxmill: of no task\n", error)
+    task = container(tmp_path, 2, f"Picked up JAVA_TOOL_OPTIONS: -Xmx1g\n{stderr}", error)
+    line = explained(runner(f"{STREAMING} 1", (master, task)))
+    assert line.startswith(f"the job failed: {reason}; "), line

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.commands.test_index_failures import records_of
 from tests.conftest import RunCdxmill
 from tests.jobs.conftest import RunJob
 from tests.material.wacz_files import make_wacz
@@ -371,3 +372,14 @@ def test_outputs_of_other_archives_are_not_replaced_by_those_of_a_wacz(
     done = run_job("indexwarcsjob", "inline", "--cdx_bucket", "b", "list", cwd=tmp_path)
     assert (done.returncode, taken.read_bytes()) == (1, b"mine"), done.stderr
     assert b"x.wacz\t" in done.stdout
+
+
+def test_notes_of_a_kind_are_counted_after_the_first_ten(run_job: RunJob, tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.warc").write_bytes(records_of(30, b"never", b"1"))
+    (tmp_path / "list").write_text("a.warc\nb.warc\n")
+    done = run_job("indexwarcsjob", "inline", "--cdx_bucket", "b", "list", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, b""), done.stderr
+    reason = b"missing or invalid date; the timestamp is -"
+    assert done.stderr.count(b": note: " + reason) == 10
+    assert b"note: 10 more notes of this kind: " + reason in done.stderr

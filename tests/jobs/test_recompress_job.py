@@ -10,6 +10,7 @@ import zstandard
 
 from cdxmill.outputs.proofs import proof_beside, read_proof
 from cdxmill.storage.location import Location
+from tests.commands.test_recompress import RECORDS, frame
 from tests.conftest import RunCdxmill
 from tests.jobs.conftest import RunJob
 
@@ -108,3 +109,23 @@ def test_the_other_jobs_read_archives_without_their_dictionary(
         "count", "-q", "-o", "-", "servers", "--dictionary", "x.dict", "bare/iana.warc.zst", cwd=home
     )
     assert (counts.returncode, counts.stdout) == (0, ours.stdout)
+
+
+def test_failures_and_notes_of_a_kind_are_counted_after_the_first_ten(
+    run_job: RunJob, tmp_path: Path, pywb_warcs: Path
+) -> None:
+    whole = (pywb_warcs / "example.warc.gz").read_bytes()
+    (tmp_path / "bad.warc.gz").write_bytes((whole[:400] + whole) * 15)
+    skippable = b"\x50\x2a\x4d\x18" + (3).to_bytes(4, "little") + b"abc"
+    names = [f"{number}.warc.zst" for number in range(12)]
+    for name in names:
+        (tmp_path / name).write_bytes(frame(RECORDS[0]) + skippable)
+    (tmp_path / "list").write_text("".join(f"{name}\n" for name in (*names, "bad.warc.gz")))
+    done = run_job("recompressjob", "inline", "--output_bucket", "out", "list", cwd=tmp_path)
+    assert (done.returncode, done.stderr.count(b"not copied\n"), done.stderr.count(b"corrupt gzip")) == (
+        1,
+        11,
+        11,
+    )
+    assert b"note: 2 more notes of this kind: N skippable zstd frame" in done.stderr
+    assert b"bad.warc.gz: 5 more failures of this kind: corrupt gzip data" in done.stderr

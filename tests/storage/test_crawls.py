@@ -262,3 +262,15 @@ def test_the_size_of_a_query_in_each_crawl(web: RangeServer, run: Run, tmp_path:
     _, stdout, _ = run("lookup", "CC-MAIN-*", "*.example.com", "--estimate", "--by-source")
     assert [line.partition(b"\t")[2].decode() for line in stdout.splitlines()] == list(left)
     assert run("lookup", "CC-MAIN-*", "*.example.com", "--by-source")[0] == 2
+
+
+@pytest.mark.parametrize(
+    "page", [b"<html>", b"{}x", b'{"id": 1}', b"[1]", b'[{"name": "x"}]', b"7", b"[" * 100_000]
+)
+def test_a_page_that_is_no_list_of_crawls_is_told(page: bytes, web: RangeServer, run: Run) -> None:
+    web.add("/collinfo.json", page)
+    status, stdout, stderr = run("lookup", "CC-MAIN-2024-*", "*.example.com")
+    assert (status, stdout) == (1, b"")
+    assert stderr == (
+        f"cdxmill: {web.url}/collinfo.json: is not a list of crawls; check the URL, or name each crawl\n"
+    )

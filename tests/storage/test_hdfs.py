@@ -257,3 +257,20 @@ def test_a_page_that_wants_a_login_is_a_refusal(node: NameNode) -> None:
     node.page, node.page_status = b"<html>Authentication required", 401
     wants = f"{node.address} wants a login, as with Kerberos (401)"
     assert error_of(URL) == f"{wants}; set HADOOP_CONF_DIR, so that hadoop fs is used"
+
+
+@pytest.mark.parametrize("page", [b"<html>", b"[]", b"[" * 100_000])
+def test_a_server_that_answers_something_else_is_no_name_node(node: NameNode, page: bytes) -> None:
+    node.page, node.page_status = page, 200
+    told = "the answer is not WebHDFS; "
+    with pytest.raises(InputError, match=told):
+        locate(URL).status()
+    with pytest.raises(StoppedError, match=told), locate(URL).write_atomic() as file:
+        file.write(b"x")
+    assert node.files[PATH].body == BODY
+
+
+def test_a_name_that_hdfs_does_not_give_stops_the_run(node: NameNode) -> None:
+    node.page, node.page_status = b'{"boolean": false}', 200
+    with pytest.raises(StoppedError, match="HDFS does not rename to this name; check the directory"):
+        locate(URL).move(locate("hdfs://namenode:9000/other"))

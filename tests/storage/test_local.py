@@ -216,3 +216,13 @@ def test_a_file_that_is_deleted_before_it_is_locked_is_made_again(
         file.write(b"text")
     assert deleted
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"text"]
+
+
+def test_what_cannot_be_renamed_stops_the_run(tmp_path: Path) -> None:
+    """Also if two directories cannot be exchanged for another reason than that the system has no such call."""
+    (tmp_path / "a").mkdir()
+    here, absent = locate(tmp_path / "a"), locate(tmp_path / "absent")
+    with pytest.raises(StoppedError, match="No such file or directory"):
+        here.exchange(absent)
+    with pytest.raises(StoppedError, match="No such file or directory"):
+        absent.move(here)

@@ -214,3 +214,11 @@ def test_a_run_that_has_lost_its_lock_does_not_switch(
     assert main(["lookup", str(place), "b.com"]) == 0
     assert ".lock" not in place.entries()
     assert {name for name in place.parent.entries() if name.startswith(".")} == set()
+
+
+@pytest.mark.parametrize("data", [b'{"run": "x"}', b'{"run": "x", "host": "h", "renewed": null}'])
+def test_a_lock_that_does_not_say_who_holds_it_keeps_nobody_out(data: bytes, elsewhere: str) -> None:
+    write(locate(elsewhere) / ".lock", data)
+    with hold(elsewhere):
+        check_held(60)
+    assert content(locate(elsewhere)) == {}

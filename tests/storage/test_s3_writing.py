@@ -154,3 +154,62 @@ def test_an_upload_that_fails_half_way_is_aborted(failing: list[str]) -> None:
         file.write(large())
     assert [request for request in failing if request.startswith("DELETE")] == ["DELETE uploadId=7"]
     assert "POST uploadId=7" not in failing, "never completed"
+
+
+class _Deciding(_Failing):
+    """Answers PUTs with `statuses`. It has an object that nobody may delete."""
+
+    statuses: list[tuple[int, str]]
+
+    def do_GET(self) -> None:
+        self._answer(200, b"<R><Name>b</Name><Contents><Key>c/a</Key><Size>1</Size></Contents></R>")
+
+    def do_POST(self) -> None:
+        error = b"<Error><Key>c/a</Key><Code>AccessDenied</Code></Error>"
+        self._answer(200, b"<DeleteResult>%b</DeleteResult>" % error)
+
+    def do_PUT(self) -> None:
+        status, code = self.statuses.pop(0)
+        self.seen.append("if" if self.headers.get("If-None-Match") else "always")
+        del self.headers["Expect"]  # the body comes without a further answer
+        self._answer(status, f"<Error><Code>{code}</Code></Error>".encode() if code else b"")
+
+
+@pytest.fixture
+def deciding(monkeypatch: pytest.MonkeyPatch, hurry: None) -> Iterator[type[_Deciding]]:
+    handler = type("Handler", (_Deciding,), {"seen": [], "statuses": []})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_address[1]}")
+    with in_background(lambda: server):
+        yield handler
+
+
+def test_an_object_that_cannot_be_deleted_stops_the_run(deciding: type[_Deciding]) -> None:
+    told = r"^s3://b/c: cannot be deleted \(AccessDenied: c/a\)"
+    with pytest.raises(StoppedError, match=told):
+        locate("s3://b/c").remove_tree()
+
+
+@pytest.mark.parametrize(
+    ("answers", "is_written", "requests"),
+    [
+        ([(200, "")], True, ["if"]),
+        ([(412, "PreconditionFailed")], False, ["if"]),
+        ([(404, "NoSuchKey")], False, ["if"]),
+        ([(409, "ConditionalRequestConflict"), (200, "")], True, ["if", "if"]),
+        ([(501, "NotImplemented"), (200, "")], True, ["if", "always"]),
+        ([(404, "NoSuchBucket")], None, ["if"]),
+        ([(403, "AccessDenied")], None, ["if"]),
+    ],
+)
+def test_a_small_file_is_written_if_nobody_has_written_it(
+    answers: list[tuple[int, str]], is_written: bool | None, requests: list[str], deciding: type[_Deciding]
+) -> None:
+    """Another request at the same time is no answer, and a service without conditions gets the file all the same."""
+    deciding.statuses = answers
+    if is_written is None:
+        with pytest.raises(StoppedError, match=r"^s3://b/k: cannot be written"):
+            locate("s3://b/k").swap(None, b"mine")
+    else:
+        assert locate("s3://b/k").swap(None, b"mine") == is_written
+    assert [one for one in deciding.seen if one in ("if", "always")] == requests

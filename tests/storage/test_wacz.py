@@ -151,3 +151,14 @@ def test_a_wacz_that_was_replaced_is_read_again(body: bytes, tmp_path: Path) -> 
         os.utime(path, ns=(len(content), ord(content[:1])))
         with locate(inside(str(path), DATA)).open_ranges() as read_at:
             assert read_at(0, 9) == content
+
+
+def test_an_archive_with_a_wrong_name_in_the_list_of_files_is_not_passed_over(
+    body: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another name would be that of a file of another kind."""
+    wacz = make_wacz({DATA: body})
+    at = wacz.rindex(DATA.encode()) + len(DATA) - 1
+    (tmp_path / "a.wacz").write_bytes(wacz[:at] + b"y" + wacz[at + 1 :])
+    assert main(["index", "-q", "-p", "1", "-o", str(tmp_path / "out"), str(tmp_path / "a.wacz")]) == 1
+    assert "the header of archive/data.warc.gy in the zip has another name" in capsys.readouterr().err

@@ -247,7 +247,7 @@ def _make(
     made = Made([], [], 0, done.failures)
     _check_made(made, inventory, str(directory))
     points = _split_points(inventory, done.sample, options, failures)
-    shards = _write_shards(directory, work, done.runs, points, options, failures)
+    shards = _write_shards(directory, work, done.runs, points, options)
     taken = sum(run.lines + run.duplicates for run in done.runs)
     return Made(shards, points, taken, done.failures, any(run.source for run in done.runs))
 
@@ -301,7 +301,6 @@ def _write_shards(
     runs: Sequence[Run],
     points: Sequence[bytes],
     options: ZipnumOptions,
-    failures: Failures,
 ) -> list[ShardEntry]:
     tasks = [
         ShardTask(
@@ -317,7 +316,6 @@ def _write_shards(
     # the largest first, so that all processes end together
     tasks.sort(key=ShardTask.packed, reverse=True)
     with Progress("writing shards", len(tasks), sum(map(ShardTask.packed, tasks)), options.quiet) as progress:
-        failures.show_on(progress)
 
         def is_whole(content: Any) -> bool:
             return is_shard_whole(directory, ShardEntry(**content))

@@ -52,8 +52,7 @@ def make_merged(
         for number, found in enumerate(bounds)
     ]
     shards, present = [], 0
-    with Progress("merging shards", len(tasks), inventory.total, options.quiet) as progress:
-        failures.show_on(progress)
+    with Progress("merging shards", len(tasks), 0, options.quiet) as progress:
         for _, (entry, equal) in run_tasks(_merge_shard, tasks, options.processes, progress.tick):
             progress.advance()
             shards.append(entry)

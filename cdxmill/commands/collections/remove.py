@@ -116,9 +116,9 @@ def _commit(
     queries = text_list(asked.queries)
     is_whole = archives is not None and not (queries or asked.keys or asked.from_ts or asked.to)
     if is_whole and archives is not None and has_archive_index(change.place):
-        files[ARCHIVES] = _without(change, archives)
+        files |= _without(change, archives)
     if excluded:
-        files[EXCLUDED] = _excluded(change, excluded)
+        files |= _excluded(change, excluded)
     if done.shards == list(change.manifest.files) and not files:
         return
     said = {
@@ -135,22 +135,23 @@ def _commit(
     change.commit(done.shards, record, {**files, LOG: logged(change, "remove", done, said)}, stale)
 
 
-def _without(change: Change, archives: Iterable[str]) -> bytes:
-    """archives.tsv without some archives."""
-    listed = parse_path_index((change.place / ARCHIVES).read_bytes())
-    gone = set(archives)
-    return format_path_index((name, one) for name, places in listed if name not in gone for one in places)[0]
+def _without(change: Change, archives: Iterable[str]) -> dict[str, bytes]:
+    """archives.tsv without some archives, if it lists one of them."""
+    listed, gone = list(parse_path_index((change.place / ARCHIVES).read_bytes())), set(archives)
+    left = ((name, one) for name, places in listed if name not in gone for one in places)
+    return {ARCHIVES: format_path_index(left)[0]} if gone & {name for name, _ in listed} else {}
 
 
-def _excluded(change: Change, patterns: Sequence[str]) -> bytes:
-    """The exclusion list with more patterns."""
+def _excluded(change: Change, patterns: Sequence[str]) -> dict[str, bytes]:
+    """The exclusion list with more patterns, if it has not all of them."""
     try:
         before = (change.place / EXCLUDED).read_bytes()
     except AbsentError:
         before = b"# What must never come back: a URL or pattern in each line, as for cdxmill remove\n"
     known = set(before.decode("utf-8", "surrogateescape").splitlines())
     new = [pattern for pattern in patterns if pattern not in known]
-    return before + "".join(f"{pattern}\n" for pattern in new).encode("utf-8", "surrogateescape")
+    more = "".join(f"{pattern}\n" for pattern in new)
+    return {EXCLUDED: before + more.encode("utf-8", "surrogateescape")} if new else {}
 
 
 def _pattern(query: str, match_type: str | None) -> str:
@@ -190,3 +191,4 @@ def _wait(change: Change, asked: Removing) -> None:
         while (left := end - time.time()) > 0:
             time.sleep(min(left, 0.5))
             progress.tick()
+        progress.advance()

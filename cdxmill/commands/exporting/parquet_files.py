@@ -81,7 +81,6 @@ class _Files:
         """Finish the file that is open, or delete it if there was an error."""
         if kind is None:
             self.close()
-            return
         with suppress(Exception):
             if self._writer is not None:
                 self._writer.close()

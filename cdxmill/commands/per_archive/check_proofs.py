@@ -8,7 +8,6 @@ from typing import NamedTuple
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.named import Input
 from cdxmill.outputs.proofs import proof_beside, read_proof
-from cdxmill.running.failures import Failures
 from cdxmill.running.processes import counted, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.stages.window import SummedReads
@@ -24,11 +23,10 @@ class ProofTask(NamedTuple):
     new: Location
 
 
-def check_proofs(tasks: Sequence[ProofTask], processes: int, quiet: bool, failures: Failures) -> None:
+def check_proofs(tasks: Sequence[ProofTask], processes: int, quiet: bool) -> None:
     """Read the local files of all pairs. Raises UsageError if one has another SHA-256 than its proof."""
     places = [place for task in tasks for place in (task.old.location, task.new) if not place.is_remote]
     with Progress("checking what exists", len(tasks), total_size(places), quiet) as progress:
-        failures.show_on(progress)
         for _, wrong in run_tasks(_wrong, tasks, processes, progress.tick):
             if wrong:
                 raise UsageError(f"{wrong}; {_REPLACE}")

@@ -106,7 +106,7 @@ def recompression(
         outputs |= {one: all_outputs[one] for one in _incomplete(known, beside, directory, options)}
         if options.existing is Rule.REFUSE:
             proven = [ProofTask(one, all_outputs[one]) for one in known if one not in outputs]
-            check_proofs(proven, options.processes, options.quiet, failures)
+            check_proofs(proven, options.processes, options.quiet)
         _check_beside(outputs, beside, directory, options)
         tasks = _tasks(outputs, beside, directory, options)
         for text in _removed(tasks) if options.group else ():

@@ -186,9 +186,9 @@ class _Run:
     def scan_twice(self, doing: str, tasks: Sequence[ScanTask]) -> None:
         """Scan archives, and once more at the end those whose storage gave no answer."""
         with showing(doing, tasks, self.options.quiet, self._failures) as self._progress:
-            failed = self._scan(tasks)
-            begin_run()  # a server that was given up may work again
-            self._scan([replace(task, is_last=True) for task in failed])
+            if failed := self._scan(tasks):
+                begin_run()  # a server that was given up may work again
+                self._scan([replace(task, is_last=True) for task in failed])
 
     def _scan(self, tasks: Sequence[ScanTask]) -> list[ScanTask]:
         """Scan archives. Returns those to try once more: their storage gave no answer."""

@@ -1,0 +1,61 @@
+"""`publish` does not mix the shards of two clusters: those of a finished one, and those that an unfinished run has copied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cdxmill.cli.main import main
+
+from ..material.cdx_files import write_plain
+from ..material.clusters import check_cluster
+
+OTHER, LINE = b"com,example)/other 2020 {}", b"com,example)/ 2020 {}"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with `other`, a cluster of two shards, and `C`, one of one shard."""
+    monkeypatch.chdir(tmp_path)
+    Path("splits.txt").write_bytes(b"com,example)/o\n")
+    for name, line, shards in ("other", OTHER, ("--splits", "splits.txt")), ("C", LINE, ("-s", "1")):
+        write_plain(Path(f"{name}.cdxj"), [line])
+        assert main(["zipnum", "-q", "-p", "1", *shards, "-o", name, f"{name}.cdxj"]) == 0
+    return tmp_path
+
+
+def publish(*words: str) -> int:
+    return main(["publish", "-q", "-p", "1", *words])
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+def test_an_index_is_not_written_beside_shards_of_another_finished_cluster(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert publish("other", "D") == 0
+    before = contents(here / "D")
+    assert publish("--index-only", "C", "D") == 2
+    assert "D: has cdx-00000.gz of another cluster, and readers would use it" in capfd.readouterr().err
+    assert contents(here / "D") == before
+    assert publish("--index-only", "--replace", "C", "D") == 0
+    assert not list(here.glob("D/cdx-*"))
+    assert publish("--index-only", "C", "D") == 0
+
+
+def test_a_copy_of_another_cluster_that_is_not_finished_is_not_continued(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "other/cluster.json").unlink()
+    assert publish("--unfinished", "other", "D") == publish("--unfinished", "other", "D") == 0
+    before = contents(here / "D")
+    assert publish("C", "D") == 2
+    assert "D: has cdx-00000.gz of another cluster; use --replace" in capfd.readouterr().err
+    assert contents(here / "D") == before
+    assert publish("--replace", "C", "D") == 0
+    (here / "D/metadata.yaml").unlink()
+    check_cluster(here / "D", LINE + b"\n")
+    assert not list(here.glob("D/*-00001*"))
