@@ -29,9 +29,9 @@ CDXJ = 0
 """The number of fields of CDXJ lines, as `fields_of` returns it."""
 
 REBUILD = "rebuild this index"
+"""What the user can do about a corrupt CDX file."""
 _ARCHIVE = "it is an archive, not an index; index it first with cdxmill index"
 _ARCHIVE_STARTS = (b"WARC/", b"filedesc://")
-"""What the user can do about a corrupt CDX file."""
 
 
 _LEAST_FIELDS = 3
