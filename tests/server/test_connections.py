@@ -100,26 +100,6 @@ def test_a_client_that_leaves_before_its_request_leaves_nothing(sent: bytes) -> 
     served(client)
 
 
-@pytest.mark.parametrize("answered", [0, 1, 2])
-@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: a\r\n"])
-def test_a_request_that_does_not_come_in_time_ends_its_connection(
-    answered: int, sent: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if answered and not sent:  # the time between requests is limited by uvicorn
-        return
-
-    async def client(connected: Connected) -> None:
-        for _ in range(answered):
-            await connected.ask()
-        monkeypatch.setattr(protocol, "SECONDS", 0.01)
-        connected.writer.write(sent)
-        assert await connected.rest() == b""
-
-    if not answered:
-        monkeypatch.setattr(protocol, "SECONDS", 0.01)
-    served(client)
-
-
 def test_an_answer_may_take_longer_than_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
     async def slow(scope: Any, receive: Any, send: Any) -> None:
         await asyncio.sleep(0.05)
