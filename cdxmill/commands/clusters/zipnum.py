@@ -216,15 +216,11 @@ def write_cluster(
     job = fingerprint(inventory.states, options.settings())
     work = WorkDirectory(output.work / WORK, job, output.clear)
     output.start(options.shards)
-    try:
-        if options.make is None:
-            made = _make(inventory, output.work, work, options, failures)
-        else:
-            made = options.make(inventory, output.work, options, failures)
-        _check_made(made, inventory, str(place))
-    except InputError:
-        work.remove()  # another run has nothing to continue with
-        raise
+    if options.make is None:
+        made = _make(inventory, output.work, work, options, failures)
+    else:
+        made = options.make(inventory, output.work, options, failures)
+    _check_made(made, inventory, str(place), work)
     summary = summary_of_made(made)
     if beside.archives:
         write_archive_index(output.work, beside.archives)
@@ -245,16 +241,17 @@ def _make(
     if done.excluded:
         failures.note(f"note: {count(done.excluded, 'line')} skipped, as {EXCLUDED} says")
     made = Made([], [], 0, done.failures)
-    _check_made(made, inventory, str(directory))
+    _check_made(made, inventory, str(directory), work)
     points = _split_points(inventory, done.sample, options, failures)
     shards = _write_shards(directory, work, done.runs, points, options)
     taken = sum(run.lines + run.duplicates for run in done.runs)
     return Made(shards, points, taken, done.failures, any(run.source for run in done.runs))
 
 
-def _check_made(made: Made, inventory: Inventory, directory: str) -> None:
+def _check_made(made: Made, inventory: Inventory, directory: str, work: WorkDirectory) -> None:
     """Raise InputError if no input could be read, StoppedError if inputs were changed while they were read twice."""
     if {failure.path for failure in made.failures} == {source.path for source in inventory.sources}:
+        work.remove()  # another run has nothing to continue with
         raise InputError(directory, "no input can be read, so no cluster was written")
     if made.has_read_twice and have_changed(inventory.sources):
         raise StoppedError("inputs were changed while they were read; run it again")
