@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+import cdxmill
 from cdxmill.commands.clusters import sorting, zipnum
 from cdxmill.commands.clusters.zipnum import build_cluster
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
+from cdxmill.errors import OutageError
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WorkDirectory
@@ -394,3 +396,19 @@ def test_results_are_kept_by_number_whatever_the_order(tmp_path: Path) -> None:
 
 def _number_of(task: _Task) -> str:
     return str(task.number)
+
+
+def test_an_outage_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another run continues with it. Only what no run can continue with is deleted."""
+    (tmp_path / "a.cdxj").write_text('com,a)/ 20200101000000 {"url": "http://a.com/"}\n')
+
+    def fail(*_: object) -> None:
+        raise OutageError("s3://b/a", "gave no answer", "")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(zipnum, "_split_points", fail)
+        with pytest.raises(OutageError):
+            cdxmill.zipnum(tmp_path / "a.cdxj", output=tmp_path / "c", shards=1)
+    assert list((tmp_path / "c/.work").iterdir())
+    assert cdxmill.zipnum(tmp_path / "a.cdxj", output=tmp_path / "c", shards=1).lines == 1
+    assert not (tmp_path / "c/.work").exists()
