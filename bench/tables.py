@@ -28,8 +28,8 @@ def _as_pywb(line: bytes) -> bytes:
 
 
 def cluster(kind: str, quick: bool) -> Path:
-    """A cluster of 500,000 lines. It is made once."""
-    sources = ensure("cdxj-1", quick)[:2]
+    """A cluster of a million lines. It is made once."""
+    sources = ensure("cdxj-1", quick)
     place = sources[0].with_name(f"{kind}-{len(sources)}.cluster")
     if not (place / "cluster.json").exists():
         names = [source.with_name(f"{kind}-{number}.cdxj") for number, source in enumerate(sources)]

@@ -25,7 +25,7 @@ from cdxmill.running.failures import Failure, Failures
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.index_archive import Findings, index_archive
 from cdxmill.stages.pages.full_record import FullRecord, full_records
-from cdxmill.stages.window import CHUNK, LOCAL_CHUNK
+from cdxmill.stages.window import chunk_of
 from cdxmill.storage.location import locate
 from cdxmill.storage.reading import open_unchanged
 from cdxmill.storage.scratch import Scratch, temporary_directory
@@ -112,7 +112,7 @@ def records(asked: RecordsCall) -> Iterator[FullRecord]:
 def _records_of(path: str, filename: str, report: Report) -> Iterator[FullRecord]:
     findings = Findings()
     with open_unchanged(path) as read_at, temporary_directory() as scratch:
-        chunk = CHUNK if locate(path).is_remote else LOCAL_CHUNK
+        chunk = chunk_of(locate(path).is_remote)
         for record in full_records(read_at, Scratch(Path(scratch)), chunk):
             if isinstance(record, FullRecord):
                 yield record

@@ -21,7 +21,7 @@ from cdxmill.stages.records.check_digests import SeenDigests
 from cdxmill.stages.records.compare_contents import OtherRecords, RecordSum, differences, parts_of
 from cdxmill.stages.records.describe import is_description
 from cdxmill.stages.records.read_contents import Content, read_contents, without_notes
-from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, SummedReads
+from cdxmill.stages.window import SummedReads, chunk_of
 from cdxmill.stages.zipnum.check_index import MOST_FAULTS
 from cdxmill.storage.reading import open_unchanged
 from cdxmill.storage.scratch import Scratch
@@ -81,7 +81,7 @@ class _Side:
 
         Those that have damaged parts of the `old` archive are compared with these, and are not returned.
         """
-        chunk = CHUNK if self._archive.location.is_remote else LOCAL_CHUNK
+        chunk = chunk_of(self._archive.location.is_remote)
         scratch = Scratch(self._task.scratch / ("new" if self._archive is self._task.new else "old"))
         found = read_contents(self.reads, scratch, chunk, self._task.max_window)
         contents = without_notes(found, lambda note: None)  # frames that are no records are not compared

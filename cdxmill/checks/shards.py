@@ -10,7 +10,7 @@ from cdxmill.errors import InputError
 from cdxmill.formats.clusters.zipnum import parse_index_line
 from cdxmill.running.failures import Failure
 from cdxmill.running.processes import counted
-from cdxmill.stages.window import ReadAt
+from cdxmill.stages.window import ReadAt, chunk_of
 from cdxmill.stages.zipnum.check_index import MOST_FAULTS, ShardLines, WrongLine, numbered, wrong_line
 from cdxmill.stages.zipnum.check_shard import BlockRule, CheckedShard, Fault, check_shard, read_blocks
 from cdxmill.storage.location import Location, total_size
@@ -18,7 +18,7 @@ from cdxmill.storage.location import Location, total_size
 
 def valid_blocks(shard: Location, read_at: ReadAt) -> Iterator[list[bytes]]:
     """The lines of each block. Raises InputError if the shard is no longer valid."""
-    for block in read_blocks(read_at, {}):
+    for block in read_blocks(read_at, {}, chunk_of(shard.is_remote)):
         if isinstance(block, Fault):
             raise InputError(str(shard), block.reason, "the file was changed during the check; run it again")
         yield block.lines
@@ -63,7 +63,7 @@ def _read_shard(task: ShardFiles) -> ReadShard:
         lengths = _lengths(index) or _lengths(part or b"")
         with task.place.open_ranges() as read_at:
             wanted = BlockRule(task.block_lines, task.section_lines, task.is_even)
-            report = check_shard(counted(read_at), task.name, lengths, wanted)
+            report = check_shard(counted(read_at), task.name, lengths, wanted, chunk_of(task.place.is_remote))
     except InputError as error:
         return ReadShard(
             task, CheckedShard([Fault(None, error.reason)]), [Failure(error.path, None, error.reason)]

@@ -29,7 +29,7 @@ from cdxmill.stages.counting.tally import Tally, new_tally, spill, sum_lines
 from cdxmill.stages.lines.line_lists import write_lines
 from cdxmill.stages.lines.merge_lines import merge_runs
 from cdxmill.stages.lines.sort_lines import Run
-from cdxmill.stages.window import CHUNK, LOCAL_CHUNK
+from cdxmill.stages.window import chunk_of
 from cdxmill.storage.location import Location, locate, total_size
 from cdxmill.storage.reading import open_unchanged
 from cdxmill.storage.scratch import Scratch, temporary_directory
@@ -129,7 +129,7 @@ class _Group:
     def count(self, archive: Location, counter: Counter | OwnCounter) -> Counted:
         """Count the records of an archive. Raises InputError."""
         with open_unchanged(archive) as read_at:
-            chunk = CHUNK if archive.is_remote else LOCAL_CHUNK
+            chunk = chunk_of(archive.is_remote)
             read, rest = unmarked(counted(read_at)), (self._own, self._limit, chunk, self._begin)
             if isinstance(counter, OwnCounter):
                 return count_own_records(read, self._scratch, counter, *rest)

@@ -34,13 +34,11 @@ from cdxmill.stages.lines.cdx_text import (
 )
 from cdxmill.stages.lines.line_lists import Piece, is_capture_line
 from cdxmill.stages.lines.sorted_input import SeekPoints, note_seek_points
-from cdxmill.stages.window import CHUNK, MemberError, Window
+from cdxmill.stages.window import MemberError, Window, chunk_of
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import Location, PathOrUrl, ask_all, locate
 from cdxmill.storage.reading import first_bytes, look, open_unchanged
 
-_LOCAL_CHUNK = 1 << 18
-"""Bytes per read of a local file: larger reads cost more, because their memory is new each time."""
 _LARGE_CHUNK = 1 << 20
 _CDX = Wanted(
     "CDX files",
@@ -87,12 +85,12 @@ def read_pieces(path: PathOrUrl, chunk: int = 0) -> Iterator[bytes]:
     Each piece is checked before it is passed on. Raises InputError if the file cannot be read, is empty or
     corrupt, or has a line that is no CDX line.
     """
-    return _read(path, chunk or chunk_of(path), read_content)
+    return _read(path, chunk or chunk_of(locate(path).is_remote), read_content)
 
 
 def read_text(path: PathOrUrl) -> Iterator[bytes | bytearray]:
     """As `read_pieces`, but pieces can have 4 MiB and be bytearrays: for readers that copy only some of the lines."""
-    return _read(path, max(_LARGE_CHUNK, chunk_of(path)), read_large_pieces)
+    return _read(path, max(_LARGE_CHUNK, chunk_of(locate(path).is_remote)), read_large_pieces)
 
 
 def _read(path: PathOrUrl, chunk: int, content: Callable[[Window], Iterator[Piece]]) -> Iterator[Piece]:
@@ -113,7 +111,7 @@ def read_sorted(path: PathOrUrl, most: int, take: Callable[[bytes], object]) -> 
         take(piece)
 
     with open_unchanged(path) as read_at:
-        window = Window(counted(read_at), chunk_of(path))
+        window = Window(counted(read_at), chunk_of(locate(path).is_remote))
         if window.get(0, len(GZIP_MAGIC)) != GZIP_MAGIC or GZIP_MAGIC not in read_at(1, most):
             return None  # without another member in `most` compressed bytes, there are more plain ones in the first
         try:
@@ -122,11 +120,6 @@ def read_sorted(path: PathOrUrl, most: int, take: Callable[[bytes], object]) -> 
         except (MemberError, LineError):
             return None
     return seek_points
-
-
-def chunk_of(path: PathOrUrl) -> int:
-    """Bytes per read of a file that is read from start to end."""
-    return CHUNK if locate(path).is_remote else _LOCAL_CHUNK
 
 
 class CdxSource(NamedTuple):

@@ -10,14 +10,13 @@ from itertools import islice
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.offset_table import HEADER, OffsetTable, names_of
 from cdxmill.formats.own_records import OFFSETS
-from cdxmill.inputs.cdx_files import chunk_of
 from cdxmill.inputs.named import Search, Wanted
 from cdxmill.regex import regex
 from cdxmill.running.failures import Failures
 from cdxmill.stages.lines.cdx_text import read_content
 from cdxmill.stages.lines.line_lists import split_lines
 from cdxmill.stages.lines.move_lines import Names, TableNames
-from cdxmill.stages.window import MemberError, Window
+from cdxmill.stages.window import MemberError, Window, chunk_of
 from cdxmill.storage.location import Location, ask_all, locate
 from cdxmill.storage.reading import open_unchanged
 
@@ -82,7 +81,8 @@ def is_table_of(table: Location, old: str, new: str) -> bool:
 def read_table(path: str) -> OffsetTable:
     """The table at a path or URL. Raises InputError if it cannot be read, or is corrupt or truncated."""
     try:
-        return OffsetTable(_read(locate(path), chunk_of(path)))
+        place = locate(path)
+        return OffsetTable(_read(place, chunk_of(place.is_remote)))
     except ValueError as error:
         raise InputError(path, str(error), _AGAIN) from None
 

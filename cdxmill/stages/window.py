@@ -16,7 +16,7 @@ ReadAt = Callable[[int, int], bytes]
 CHUNK = 4 << 20
 """Bytes per read. A read copies the unused rest of the buffer, so it is several times larger than a usual range."""
 LOCAL_CHUNK = 1 << 19
-"""The same for local files: the bytes are still in the processor's cache when they are used."""
+"""The same for local files: the bytes are still in the processor's cache when they are used, and no new memory is needed each time."""
 _GROWTH = 4
 OVERLAP = 1 << 16
 """Bytes of the longest match that a search is certain to find where two reads meet."""
@@ -27,6 +27,11 @@ _MEMBER_PIECE = 1 << 16
 _ALWAYS = regex(r"^error -?\d+ (?:while decompressing data: )?")
 _FIRST = 1 << 9
 """Compressed bytes that are enough for the first bytes of content: deflate's longest tables are smaller."""
+
+
+def chunk_of(is_remote: bool) -> int:
+    """Bytes per read of a file that is read from its start to its end."""
+    return CHUNK if is_remote else LOCAL_CHUNK
 
 
 class Window:

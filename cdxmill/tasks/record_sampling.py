@@ -24,7 +24,7 @@ from cdxmill.running.progress import Progress
 from cdxmill.stages.records.fetch_record import Archive, FetchedRecord, NoRecord
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.records.record_parts import first_bytes, is_http, sha1
-from cdxmill.stages.window import CHUNK, LOCAL_CHUNK
+from cdxmill.stages.window import chunk_of
 from cdxmill.storage.location import locate, total_size
 
 MAX_SAMPLE = 128 << 10
@@ -166,7 +166,7 @@ def _sample(task: _SampleTask) -> _SampleResult:
     place = locate(task.path)
     try:
         with place.open_ranges() as read_at:
-            for item in read_records(counted(read_at), chunk=CHUNK if place.is_remote else LOCAL_CHUNK):
+            for item in read_records(counted(read_at), chunk=chunk_of(place.is_remote)):
                 if isinstance(item, Damage):
                     failures.append(Failure(task.path, item.offset, item.reason, item.hint))
                 elif isinstance(item, Record):

@@ -18,7 +18,6 @@ from cdxmill.formats.lines.capture_fields import stored_fields
 from cdxmill.formats.tree.name_groups import MOST_NAMES
 from cdxmill.formats.tree.pointer_layout import CAPTURE, Layout
 from cdxmill.formats.tree.prefix_btree import out_of_order
-from cdxmill.inputs.cdx_files import chunk_of
 from cdxmill.inputs.pipes import STDIN, is_pipe, open_pipe
 from cdxmill.regex import regex
 from cdxmill.running.processes import counted
@@ -26,7 +25,8 @@ from cdxmill.stages.lines import cdx_text
 from cdxmill.stages.lines.cdx_text import MAX_LINE, REBUILD, read_content
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
 from cdxmill.stages.native import capture_items, pointer_rows
-from cdxmill.stages.window import MemberError, Window
+from cdxmill.stages.window import MemberError, Window, chunk_of
+from cdxmill.storage.location import locate
 from cdxmill.storage.reading import open_unchanged
 
 Items = tuple[Sequence[bytes], Sequence[bytes]]
@@ -305,7 +305,7 @@ def _piped(path: str) -> Iterator[bytes]:
 
 def _content(path: str) -> Iterator[bytes]:
     with open_unchanged(path) as read_at:
-        window = Window(counted(read_at), chunk_of(path))
+        window = Window(counted(read_at), chunk_of(locate(path).is_remote))
         if not window.get(0, 1):
             raise InputError(path, "the file is empty", REBUILD)
         yield from read_content(window)

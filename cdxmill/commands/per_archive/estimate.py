@@ -25,7 +25,7 @@ from cdxmill.stages.records.pack_contents import Packer, packed_size
 from cdxmill.stages.records.parse_header import RecordError, parse_header
 from cdxmill.stages.records.read_contents import Content, dictionary_in, read_contents, without_notes
 from cdxmill.stages.records.record_parts import BLOCK_HEAD
-from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt
+from cdxmill.stages.window import ReadAt, chunk_of
 from cdxmill.storage.location import Location, ask_all
 from cdxmill.storage.reading import open_unchanged
 from cdxmill.storage.scratch import Scratch, temporary_directory
@@ -89,7 +89,7 @@ def try_one(task: EstimateTask) -> TriedArchive:
             read_at = counted(read_now)
             packer, plain = _packers(task.options, read_at)
             head = len(packer.head)
-            chunk = CHUNK if place.is_remote else LOCAL_CHUNK
+            chunk = chunk_of(place.is_remote)
             draw = Random(task.seed).random
             items = read_contents(read_at, Scratch(task.scratch), chunk, task.options.max_window)
             for item in without_notes(items, lambda note: None):

@@ -36,7 +36,7 @@ from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.lock import hold
 from cdxmill.running.processes import RunTasks, counted, run_tasks
 from cdxmill.running.progress import Progress
-from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt
+from cdxmill.stages.window import ReadAt, chunk_of
 from cdxmill.storage import hosts
 from cdxmill.storage.local import sync_directories
 from cdxmill.storage.location import Location, PathOrUrl, locate, total_size
@@ -74,7 +74,7 @@ class ArchiveTask:
     @property
     def chunk(self) -> int:
         """Bytes per read of the archive."""
-        return CHUNK if self.archive.location.is_remote else LOCAL_CHUNK
+        return chunk_of(self.archive.location.is_remote)
 
     @contextmanager
     def open_archive(self) -> Iterator[ReadAt]:

@@ -17,6 +17,7 @@ from cdxmill.running.failures import Failure
 from cdxmill.running.processes import counted
 from cdxmill.stages.report.capture_sums import CaptureSums, Large, PackedSamples, Totals, new_sums, take_text
 from cdxmill.stages.report.tables import PackedTable, ReportTables
+from cdxmill.stages.window import chunk_of
 from cdxmill.stages.zipnum.check_shard import Fault, ShardBlock, read_texts
 from cdxmill.version import install_extra
 
@@ -97,7 +98,8 @@ class _Reader:
     def read_shard(self, shard: ShardFiles) -> None:
         lengths = dict(block_ranges(shard))
         with shard.place.open_ranges() as read_at:
-            texts = read_texts(counted(read_at), lengths, check_sections=False)
+            chunk = chunk_of(shard.place.is_remote)
+            texts = read_texts(counted(read_at), lengths, chunk, check_sections=False)
             faults = [fault for found in texts if (fault := self._take_block(found))]
         for fault in faults[:_SHOWN]:
             self.findings.append(Failure(str(shard.place), fault.offset, fault.reason))

@@ -17,7 +17,7 @@ from cdxmill.formats.clusters.sections import cut_sections
 from cdxmill.formats.clusters.zipnum import MAX_BLOCK, BlockRef, format_part_line, key_of
 from cdxmill.messages import count
 from cdxmill.stages.lines.line_lists import text_of
-from cdxmill.stages.window import MemberError, ReadAt, SummedReads, Window, inflate
+from cdxmill.stages.window import CHUNK, MemberError, ReadAt, SummedReads, Window, inflate
 from cdxmill.stages.zipnum.sectioned_block import SectionedBlock, read_sectioned
 
 _QUICK_MEMBER, _QUICK_AHEAD = 1 << 20, 64 << 20
@@ -78,6 +78,7 @@ def check_shard(
     name: str,
     lengths: Mapping[int, int],
     rule: BlockRule = BlockRule(),  # noqa: B008 - it is immutable
+    chunk: int = CHUNK,
 ) -> CheckedShard:
     """Read the shard `name` and check everything that does not need another file.
 
@@ -85,7 +86,7 @@ def check_shard(
     """
     summed = SummedReads(read_at)
     walk = _BlockWalk(name, rule)
-    for found in read_blocks(summed, lengths):
+    for found in read_blocks(summed, lengths, chunk):
         if isinstance(found, Fault):
             walk.faults.append(found)
         else:
@@ -93,9 +94,11 @@ def check_shard(
     return walk.report(summed)
 
 
-def read_blocks(read_at: ReadAt, lengths: Mapping[int, int]) -> Iterator[CheckedBlock | Fault]:
+def read_blocks(
+    read_at: ReadAt, lengths: Mapping[int, int], chunk: int = CHUNK
+) -> Iterator[CheckedBlock | Fault]:
     """The blocks of a shard in order, and a Fault for each corrupt one. After it, the next offset in `lengths` is tried."""
-    for found in read_texts(read_at, lengths):
+    for found in read_texts(read_at, lengths, chunk):
         if isinstance(found, Fault):
             yield found
             continue
@@ -114,13 +117,13 @@ class ShardBlock(NamedTuple):
 
 
 def read_texts(
-    read_at: ReadAt, lengths: Mapping[int, int], check_sections: bool = True
+    read_at: ReadAt, lengths: Mapping[int, int], chunk: int = CHUNK, check_sections: bool = True
 ) -> Iterator[ShardBlock | Fault]:
     """The texts of the blocks of a shard, and faults, as `read_blocks` finds them.
 
     Without `check_sections`, a valid gzip member is read as one section, which takes two thirds of the time.
     """
-    window = Window(read_at)
+    window = Window(read_at, chunk)
     starts = sorted(lengths)
     pos = number = 0
     while window.get(pos, 1):
