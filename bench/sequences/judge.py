@@ -166,8 +166,6 @@ def _wrong_content(ran: Ran, trial: Trial) -> Iterator[str]:
     if run.rules.is_cluster:
         stale -= {name for name in stale if _is_kept_in_cluster(ran, name, trial)}
     stale -= {name for name in stale if _is_kept_and_said(ran, name, trial)}
-    if run.has("--update"):
-        stale -= {name for name in stale if _is_kept_by_update(ran, name, trial)}
     if stale:
         yield f"STALE {sorted(stale)}"
 
@@ -180,19 +178,11 @@ def _is_kept_in_cluster(ran: Ran, name: str, trial: Trial) -> bool:
 
 
 def _is_kept_and_said(ran: Ran, name: str, trial: Trial) -> bool:
-    """Whether a note says that a file which the user changed is kept. `reindex` says it of a table of offsets."""
-    is_kept = name in trial.past.changed and ran.done.files.get(name) == ran.before.get(name)
-    return is_kept and ("note: kept" in ran.done.stderr or name.endswith(".offsets.gz"))
-
-
-def _is_kept_by_update(ran: Ran, name: str, trial: Trial) -> bool:
-    """Whether --update keeps an output: the user changed it, or it was made of the same inputs with other options."""
-    if name not in ran.before or ran.done.files.get(name) != ran.before[name]:
+    """Whether a note says that a file is kept: the user changed it, or --update keeps it. `reindex` says it of a table of offsets."""
+    is_kept = name in ran.before and ran.done.files.get(name) == ran.before[name]
+    if not is_kept or not (name in trial.past.changed or ran.run.has("--update")):
         return False
-    start = start_of(ran.run, ran.before, trial.past)
-    earlier = [step for step in trial.past.steps if isinstance(step, Run) and step.kind == ran.run.kind]
-    made = (trial.lab.fresh(step, start).files.get(name) for step in earlier)
-    return name in trial.past.changed or ran.before[name] in made
+    return "note: kept" in ran.done.stderr or name.endswith(".offsets.gz")
 
 
 def _wrong_lists(ran: Ran) -> Iterator[str]:

@@ -68,16 +68,19 @@ _REFUSED = {
     Rule.UPDATE: {_State.OTHER_ARCHIVE, _State.FOREIGN},
     Rule.RENEW: set[_State](),
 }
+_NOTED = (_State.OTHER_SETTINGS, _State.UNKNOWN)
+"""With UPDATE, it is said that these are kept."""
 _UNRECORDED = {_State.CURRENT: _State.UNKNOWN, _State.OTHER_SETTINGS: _State.UNKNOWN}
 """An output needs a record to be up to date: its start does not show all that it was made from."""
 
 
 class PlannedOutputs(NamedTuple):
-    """The outputs to write, each with its archive, the archives whose outputs are kept, and outputs kept without a record."""
+    """The outputs to write, each with its archive, the archives whose outputs are kept, those of them without a record, and what has to be said of them."""
 
     to_write: dict[Input, Location]
     kept: list[Input]
     unknown: Sequence[Location] = ()
+    notes: Sequence[str] = ()
 
 
 def plan_outputs(
@@ -98,8 +101,17 @@ def plan_outputs(
         raise UsageError(_refusal(outputs[archive], archive, state, len(refused), rule))
     kept = [archive for archive, state in states.items() if state in _KEPT[rule]]
     to_write = {archive: outputs[archive] for archive, state in states.items() if state not in _KEPT[rule]}
-    unknown = [outputs[archive] for archive in kept if states[archive] is _State.UNKNOWN]
-    return PlannedOutputs(to_write, kept, unknown)
+    by_state = {state: [outputs[one] for one in kept if states[one] is state] for state in _NOTED}
+    notes = [_note(found, state) for state, found in by_state.items() if found and rule is Rule.UPDATE]
+    return PlannedOutputs(to_write, kept, by_state[_State.UNKNOWN], notes)
+
+
+def _note(outputs: Sequence[Location], state: _State) -> str:
+    return f"{outputs[0]}: note: kept, but it {state.value}{_such(len(outputs))}; use --replace to write it again"
+
+
+def _such(number: int) -> str:
+    return f" ({number} such outputs)" if number > 1 else ""
 
 
 def up_to_date(names: Mapping[Input, str], directory: Path, settings: OutputSettings) -> list[Input]:
@@ -109,11 +121,10 @@ def up_to_date(names: Mapping[Input, str], directory: Path, settings: OutputSett
 
 
 def _refusal(output: Location, archive: Input, state: _State, number: int, rule: Rule) -> str:
-    more = f" ({number} such outputs)" if number > 1 else ""
     can_keep = rule is not Rule.STAY and state not in _REFUSED[Rule.UPDATE]
     keep = "--update to keep finished outputs, " if can_keep else ""
     return (
-        f"{output}: {state.value.format(archive=archive.path)}{more};"
+        f"{output}: {state.value.format(archive=archive.path)}{_such(number)};"
         f" use {keep}--replace to write it again, or another output directory"
     )
 

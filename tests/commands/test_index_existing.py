@@ -81,6 +81,19 @@ def test_the_number_of_refused_outputs_is_reported(
     assert "out/a.cdx.gz: was made with other options (2 such outputs); use --update" in errors(capfd)
 
 
+def test_update_says_that_it_keeps_outputs_of_other_options(
+    directory: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert index("a.warc.gz", "b.warc.gz") == 0
+    before = state()
+    assert index("a.warc.gz", "b.warc.gz", "--update") == 0
+    assert "note" not in errors(capfd)
+    assert index("a.warc.gz", "b.warc.gz", "--cdx9", "--update") == 0
+    note = "out/a.cdx.gz: note: kept, but it was made with other options (2 such outputs); use --replace"
+    assert note in errors(capfd)
+    assert state() == before
+
+
 def test_an_archive_of_another_size_with_an_old_date_is_noticed(
     directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

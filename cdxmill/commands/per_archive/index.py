@@ -187,7 +187,7 @@ def index_to_directory(
     settings = options.settings()
     check_index_names(names)
     with open_directory(names, target, failures) as directory:
-        outputs, kept, _ = directory.plan(names, settings, options.existing)
+        outputs, kept, *_ = directory.plan(names, settings, options.existing)
         tasks = [IndexTask(*fields) for fields in directory.each(outputs, settings)]
         with directory.writing(outputs):
             summary, _ = _run(tasks, options, failures)

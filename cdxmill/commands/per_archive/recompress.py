@@ -98,7 +98,7 @@ def recompression(
     """
     settings = options.settings()  # makes the packer, for all processes
     with open_directory(names, target, failures) as directory:
-        outputs, kept, found = directory.plan(names, settings, options.existing)
+        outputs, kept, found, *_ = directory.plan(names, settings, options.existing)
         all_outputs = outputs_in(directory.place, names)
         beside = all_beside(names, all_outputs, directory.place)
         unknown = set(found)

@@ -133,7 +133,7 @@ def reindex(
     settings = TableSettings(TableNames(tables), _fingerprints(tables))
     counts = [(0, 0, 0, 0)]
     with open_directory(names, target, failures) as directory:
-        outputs, kept, _ = directory.plan(names, settings, options.existing)
+        outputs, kept, *_ = directory.plan(names, settings, options.existing)
         tasks = [ReindexTask(*fields) for fields in directory.each(outputs, settings)]
         with directory.writing(outputs), showing("reindexing", tasks, options.quiet, failures) as progress:
             for task, result in run_each(reindex_one, tasks, options.processes, progress):

@@ -198,19 +198,14 @@ class OutputDirectory(NamedTuple):
     def plan(self, names: Mapping[Input, str], settings: OutputSettings, rule: Rule) -> PlannedOutputs:
         """Which archives have to be read to write the outputs of these names. Raises UsageError, StoppedError.
 
-        Outputs that are kept although nothing tells what they were made from are reported.
+        Outputs that are kept although other options were given, or nothing tells what they were made from, are reported.
         """
         try:
             planned = plan_outputs(outputs_in(self.place, names), settings, rule, self.directory)
         except InputError as error:  # the storage of the outputs does not answer
             raise StoppedError(str(error)) from None
-        if planned.unknown:
-            number = len(planned.unknown)
-            more = f" ({number} such outputs)" if number > 1 else ""
-            self.note(
-                f"{planned.unknown[0]}: note: kept, but it was changed, or cdxmill has no record of it{more};"
-                " use --replace to write it again"
-            )
+        for note in planned.notes:
+            self.note(note)
         return planned
 
     def each(

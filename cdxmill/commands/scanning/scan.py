@@ -116,7 +116,7 @@ def scan(
         options = _with_limit(_Run(options, failures, run), directory, names, records)
         settings = options.settings(digest)
         wanted = {archive: names[archive] for archive in records}
-        outputs, kept, _ = directory.plan(wanted, settings, options.existing)
+        outputs, kept, *_ = directory.plan(wanted, settings, options.existing)
         tasks = [
             ScanTask(*fields, options, records[fields[0]], is_last=False)
             for fields in directory.each(outputs, settings)
