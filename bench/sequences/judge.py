@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from bench.sequences.lab import KILLED, Files, call
 from bench.sequences.steps import Run
-from bench.sequences.trial import Captures, Ran, Trial, is_hidden, start_of
+from bench.sequences.trial import Captures, Ran, Trial, is_hidden
 
 RULES = {
     "STATUS": "exit status 0, 1 or 2, or a kill, and no internal error",
