@@ -48,9 +48,14 @@ def test_a_lost_list_of_archives_is_written_again(
     archives.unlink()
     assert run_cdxmill(*call).returncode == 0
     assert archives.read_bytes() == listed
+    assert b"note" not in run_cdxmill(*call).stderr
     archives.write_bytes(b"iana.warc.gz\t/moved/iana.warc.gz\n")
-    assert run_cdxmill(*call).returncode == 0
+    done = run_cdxmill(*call)
+    assert done.returncode == 0
+    assert b"archives.tsv: note: kept, but it was changed; use --replace" in done.stderr
     assert archives.read_bytes() == b"iana.warc.gz\t/moved/iana.warc.gz\n"
+    assert run_cdxmill(*call, "--replace").returncode == 0
+    assert archives.read_bytes() == listed
 
 
 @pytest.mark.parametrize("place", ["http://127.0.0.1:1/C", "https://127.0.0.1:1/C", "file://elsewhere/C"])

@@ -81,7 +81,7 @@ def build(
     is_far, points = zipnum_options.is_far, zipnum_options.points
     with open_output(place, run, zipnum_options.replace, failures, points, is_far) as output:
         if output.finished is not None:
-            _restore_archives_file(names, output.place, failures)
+            _restore_archives_file(names, output.place, zipnum_options.replace, failures)
             cluster = summary_of(output.finished)
             indexed = IndexSummary(files=0, kept=len(names), captures=0, bytes=0)
         else:
@@ -160,11 +160,19 @@ def _zipnum(
     return summary._replace(by_size=by_size)
 
 
-def _restore_archives_file(names: Mapping[Input, str], place: Location, failures: Failures) -> None:
-    """Write the archives.tsv of a finished cluster that has lost it."""
-    if not (place / ARCHIVES).exists() and (content := _archives_file(names, failures)):
-        with (place / ARCHIVES).write_atomic() as file:
-            file.write(content)
+def _restore_archives_file(
+    names: Mapping[Input, str], place: Location, replaces: bool, failures: Failures
+) -> None:
+    """Write the archives.tsv of a finished cluster that has lost it; with `replaces`, also over one that was changed."""
+    path, content = place / ARCHIVES, _archives_file(names, failures)
+    is_there = path.exists()
+    if not content or (is_there and path.read_bytes() == content):
+        return
+    if is_there and not replaces:
+        failures.note(f"{path}: note: kept, but it was changed; use --replace to write it again")
+        return
+    with path.write_atomic() as file:
+        file.write(content)
 
 
 def _archives_file(names: Mapping[Input, str], failures: Failures) -> bytes:
