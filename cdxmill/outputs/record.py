@@ -334,26 +334,20 @@ def forgetting(directory: Path | None, handled: Set[str]) -> Iterator[None]:
         return
     listed = records_of(directory) / FAILURES
     for path in (listed, records_of(directory) / OUTPUTS):
-        _end_last_row(path)
+        _unshare(path)
     size = listed.stat().st_size if listed.exists() else 0
     yield
     _forget(directory, size, handled)
 
 
-def _end_last_row(path: Path) -> None:
-    """Add the LF that the last row of a killed run may lack, so that the next row starts on its own line.
-
-    A file with a second name, such as one of `cp -al`, is written again: appended rows are for one name only.
-    """
+def _unshare(path: Path) -> None:
+    """Write a file with a second name, such as one of `cp -al`, again: appended rows are for one name only."""
     with stopping(path), suppress(FileNotFoundError), os.fdopen(open_own(path, os.O_RDONLY), "rb") as old:
-        size, is_shared = os.fstat(old.fileno()).st_size, os.fstat(old.fileno()).st_nlink > 1
-        is_cut = bool(size) and os.pread(old.fileno(), 1, size - 1) != b"\n"
-        if is_cut or is_shared:
+        if os.fstat(old.fileno()).st_nlink > 1:
             import shutil  # slow to import
 
             with write_atomic(path) as file:
                 shutil.copyfileobj(old, file)
-                file.write(b"\n" if is_cut else b"")
 
 
 def _forget(directory: Path, size: int, handled: Set[str]) -> None:

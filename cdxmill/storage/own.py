@@ -93,12 +93,17 @@ def own_directory(path: Path) -> None:
 
 
 def append_rows(path: Path, rows: Iterable[list[str]]) -> None:
-    """Append tab-separated rows in one write, and wait until they are on the disk. Raises StoppedError; UsageError as `open_own`."""
+    """Append tab-separated rows in one write, and wait until they are on the disk. Raises StoppedError; UsageError as `open_own`.
+
+    They begin on a line of their own, also if a process was killed in the middle of a row.
+    """
     data = b"".join(map(format_row, rows))
     if not data:
         return
     with stopping(path), _appending(path) as file:
         size = os.fstat(file.fileno()).st_size
+        if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
+            data = b"\n" + data
         written = file.write(data)
         if written < len(data):  # the disk is full
             if os.fstat(file.fileno()).st_size == file.tell():  # no other process has appended since
@@ -110,4 +115,4 @@ def append_rows(path: Path, rows: Iterable[list[str]]) -> None:
 
 
 def _appending(path: Path) -> IO[bytes]:
-    return os.fdopen(open_own(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab", buffering=0)
+    return os.fdopen(open_own(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "ab", buffering=0)

@@ -122,6 +122,16 @@ def test_half_a_row_is_an_error_and_does_not_stay(tmp_path: Path) -> None:
     assert table.read_bytes() == b"a\tb\n"
 
 
+def test_a_row_after_half_a_row_has_its_own_line(tmp_path: Path) -> None:
+    """One of several processes is killed in the middle of a row. The others go on."""
+    table = tmp_path / "failures.tsv"
+    append_rows(table, [["a", "b"]])
+    with table.open("ab") as file:
+        file.write(b"half a")
+    append_rows(table, [["c", "d"], ["e", "f"]])
+    assert table.read_bytes() == b"a\tb\nhalf a\nc\td\ne\tf\n"
+
+
 def test_a_work_directory_is_emptied_after_a_restart_of_the_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
