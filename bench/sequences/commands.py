@@ -160,6 +160,32 @@ _ONE_FILE = {
         ("out/t.tsv", "out/t.tsv", "in/one.warc.gz"),
         weight=2,
     ),
+    "report": Kind(
+        "report -p 1 {options} --json {output} {inputs}",
+        ("cl", "cl cl2", "cdx/a.cdxj", "out"),
+        (_REPLACE, ("", "", "--compare cl2", "--html out/r.html")),
+        ("out/r.json", "out/r.json", "cdx/a.cdxj", "cl/cluster.json"),
+    ),
+    "export": Kind(
+        "export {inputs} {options} -o {output}",
+        ("cl", "cl", "cl *.com", "cl,cl2", "cdx/a.cdxj", "out"),
+        (_REPLACE, ("--to csv", "--to cdxj"), ("", "", "--from 2014", "--fl url,status")),
+        ("out/e.gz", "out/e.gz", "out", "cl/cluster.idx", "cdx/a.cdxj"),
+    ),
+    "export PARQUET": Kind(
+        "export {inputs} --to parquet -p 1 {options} -o {output}",
+        ("cl", "cl", "cl *.com", "cl,cl2", "out"),
+        (_REPLACE, ("", "", "--partition", "--from 2014")),
+        ("out/t", "out/t", "out", "cl", "in"),
+        keeps=True,
+    ),
+    "export WACZ": Kind(
+        "export {inputs} --to wacz -p 1 {options} -o {output}",
+        ("cl", "cl *.com", "cl,cl2", "cdx/a.cdxj"),
+        (_REPLACE, ("--archives in", "--archives in", "--archives more"), ("", "", "--related", "--title T")),
+        ("out/e.wacz", "out/e.wacz", "in/e.wacz"),
+        keeps=True,
+    ),
 }
 _COPY = Kind(
     "copy -p 1 {options} -o {output} {inputs}",
