@@ -145,8 +145,7 @@ def compare_pair(task: PairTask) -> ComparedPair:
     try:
         return _compare(task)
     except InputError as error:
-        found = Failure(error.path, None, error.reason, error.hint)
-        return ComparedPair(0, 0, 0, 0, False, 0, 0, 0, 0, [found])
+        return ComparedPair(0, 0, 0, 0, False, 0, 0, 0, 0, [Failure.from_error(error)])
 
 
 def _compare(task: PairTask) -> ComparedPair:

@@ -128,7 +128,7 @@ def _manifest(files: ClusterFiles) -> tuple[Manifest | None, list[Failure]]:
     try:
         return read_manifest(files.directory / MANIFEST), []
     except InputError as error:
-        return None, [Failure(error.path, None, error.reason, error.hint)]
+        return None, [Failure.from_error(error)]
 
 
 def _index(files: ClusterFiles) -> IndexReport:

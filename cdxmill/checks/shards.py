@@ -65,9 +65,7 @@ def _read_shard(task: ShardFiles) -> ReadShard:
             wanted = BlockRule(task.block_lines, task.section_lines, task.is_even)
             report = check_shard(counted(read_at), task.name, lengths, wanted, chunk_of(task.place.is_remote))
     except InputError as error:
-        return ReadShard(
-            task, CheckedShard([Fault(None, error.reason)]), [Failure(error.path, None, error.reason)]
-        )
+        return ReadShard(task, CheckedShard([Fault(None, error.reason)]), [Failure.from_error(error)])
     findings += _damage(task, report.faults)
     if not report.faults:
         findings += _compare(task, report, part, index)
@@ -81,7 +79,7 @@ def _read_part(task: ShardFiles) -> tuple[bytes | None, list[Failure]]:
     try:
         return task.part_file.read_bytes(), []
     except InputError as error:
-        return None, [Failure(str(task.part_file), None, error.reason)]
+        return None, [Failure.from_error(error, str(task.part_file))]
 
 
 def _damage(task: ShardFiles, faults: Sequence[Fault]) -> Iterator[Failure]:

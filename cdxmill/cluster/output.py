@@ -43,12 +43,13 @@ from cdxmill.cluster.write import (
     shards_of,
     write_record,
 )
-from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
+from cdxmill.errors import AbsentError, InputError, OutageError, RefusedError, StoppedError, UsageError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, CDX_DIRECTORY, LOCATIONS, MANIFEST
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import LOCK, check_held, hold
 from cdxmill.running.resume import WORK, check_work, remove_work
 from cdxmill.storage.location import Location, ask_all, locate
+from cdxmill.storage.reading import bytes_if_any
 
 _SHARDS = f"{WORK}/shards.json"
 """Shards with smaller numbers are of the run that has not finished."""
@@ -150,6 +151,8 @@ def open_output(
             finished.report(path, failures)
         try:
             yield Output(place, work, failures, finished)
+        except OutageError:  # another run goes on from what is made
+            raise
         except InputError:  # no input can be read, so nothing was made
             if work != place and not needs_repair(place):  # else it is the old cluster, already
                 work.remove_tree() if is_far or place.properties.has_directories else discard(place)
@@ -261,10 +264,11 @@ def _has_points(place: Location, names: set[str], points: Sequence[bytes] | None
 
 
 def _own_shards(place: Location) -> set[str]:
-    """The names of shards and parts that an unfinished run wrote."""
+    """The names of shards and parts that an unfinished run wrote. Raises OutageError."""
+    data = bytes_if_any(place / _SHARDS) or b""
     try:
-        most = int(json.loads((place / _SHARDS).read_bytes()))
-    except (InputError, ValueError, TypeError):
+        most = int(json.loads(data))
+    except (ValueError, TypeError):
         return set()
     found = [match for match in map(NUMBERED.fullmatch, entries(place)) if match is not None]
     return {match[0] for match in found if int(match[1] or match[2] or most) < most}

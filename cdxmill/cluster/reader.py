@@ -40,6 +40,7 @@ from cdxmill.stages.zipnum.secondary_index import LOCAL_PAGE, REMOTE_PAGE, Damag
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.optional import optional
+from cdxmill.storage.reading import bytes_if_any
 
 if TYPE_CHECKING:
     from cdxmill.cluster.overlays import Overlay
@@ -361,19 +362,10 @@ def _open_index(cluster: Location, files: ExitStack) -> tuple[Location, ReadAt, 
 def manifest_beside(directory: Location) -> Manifest | None:
     """The cluster.json of a directory; None if it has none, or none that cdxmill can read.
 
-    Raises InputError if the storage does not answer: without this file, answers would be others. Buckets behind
-    HTTP answer 403 for a missing file.
+    Raises OutageError if the storage does not answer: without this file, answers would be others.
     """
-    try:
-        with optional():
-            data = (directory / MANIFEST).read_bytes()
-    except AbsentError:
-        return None
-    except RefusedError:
-        if not directory.is_remote:
-            raise
-        return None
-    return _parsed(data)
+    with optional():
+        return _parsed(bytes_if_any(directory / MANIFEST))
 
 
 def _parsed(data: bytes | None) -> Manifest | None:
@@ -393,7 +385,5 @@ def _is_moved_in(directory: Location) -> bool:
 
 
 def staged_manifest(directory: Location) -> bytes | None:
-    """The cluster.json of a change that is being moved in; None if there is none."""
-    with suppress(InputError):
-        return (directory / STAGED_MANIFEST).read_bytes()
-    return None
+    """The cluster.json of a change that is being moved in; None if there is none. Raises OutageError."""
+    return bytes_if_any(directory / STAGED_MANIFEST)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
+from contextlib import suppress
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.split_points import format_sequence_file, format_text, parse
 from cdxmill.inputs.pipes import unpiped
 from cdxmill.storage.location import Location, PathOrUrl, locate
+from cdxmill.storage.reading import bytes_if_any
 
 SPLITS = ("splits.txt", "splits.seq")
 """Their names in the directory of a cluster."""
@@ -66,8 +68,8 @@ def read_splits(path: PathOrUrl) -> list[bytes]:
 
 
 def stored_splits(file: Location) -> list[bytes] | None:
-    """The split points in a file of a cluster, which is no pipe. None if it cannot be read."""
-    try:
-        return parse(file.read_bytes())
-    except (InputError, ValueError):
-        return None
+    """The split points in a file of a cluster, which is no pipe. None if it is missing or corrupt. Raises OutageError."""
+    data = bytes_if_any(file)
+    with suppress(ValueError):
+        return None if data is None else parse(data)
+    return None

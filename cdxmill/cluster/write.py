@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cdxmill.cluster.find import find_index, location_names, resolved, why_refused
 from cdxmill.cluster.split_files import SPLITS, stored_splits, write_splits
-from cdxmill.errors import AbsentError, CdxmillError, InputError, UsageError
+from cdxmill.errors import CdxmillError, InputError, OutageError, UsageError
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.manifest import (
     Manifest,
@@ -48,7 +48,7 @@ from cdxmill.regex import regex
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import counted
 from cdxmill.storage.location import Location, PathOrUrl, locate
-from cdxmill.storage.reading import sha256_of
+from cdxmill.storage.reading import bytes_if_any, sha256_of
 from cdxmill.storage.scratch import Scratch
 
 if TYPE_CHECKING:  # they are slow to import, and most commands only read
@@ -109,24 +109,28 @@ def write_record(place: Location, record: RunRecord) -> None:
 
 
 def read_record(place: Location) -> RunRecord | None:
-    """The record of a cluster; None if it has none, or a corrupt one."""
+    """The record of a cluster; None if it has none, or a corrupt one. Raises OutageError."""
+    data = bytes_if_any(place / FINISHED) or b""
     try:
-        found: Any = json.loads((place / FINISHED).read_bytes())
+        found: Any = json.loads(data)
         failures = [Failure(*failure) for failure in found["failures"]]
         summary = list(map(int, found["summary"]))
         return RunRecord(str(found["run"]), summary, failures, list(map(str, found["files"])))
-    except (InputError, ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
 def fault_of(place: Location, index_only: bool = False, exact: bool = False) -> str | None:
     """What is wrong with the files of a finished cluster; None if nothing is. Shards and indexes are known by their sizes.
 
-    With `index_only`, its shards are elsewhere. With `exact`, local shards are read, and known by their SHA-256.
+    With `index_only`, its shards are elsewhere. With `exact`, local shards are read, and known by their SHA-256. Raises
+    OutageError.
     """
     found = place.entries()
     try:
         manifest = read_manifest(place / MANIFEST)
+    except OutageError:
+        raise
     except InputError as error:
         return f"{MANIFEST} {error.reason}"
     for shard in () if index_only else manifest.files:
@@ -175,11 +179,12 @@ def shards_of(place: Location) -> list[str]:
 
 
 def kept_shards(place: Location) -> dict[str, float]:
-    """The replaced shards that are kept for readers, and since when. A corrupt list is an empty one. Raises InputError."""
+    """The replaced shards that are kept for readers, and since when. A corrupt list is an empty one. Raises OutageError."""
+    data = bytes_if_any(place / KEPT) or b""
     try:
-        found: Any = json.loads((place / KEPT).read_bytes())
+        found: Any = json.loads(data)
         return {name: float(since) for name, since in found.items() if NUMBERED.fullmatch(name)}
-    except (AbsentError, ValueError, AttributeError, TypeError, RecursionError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         return {}
 
 

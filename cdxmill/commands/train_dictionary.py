@@ -105,6 +105,7 @@ def train_dictionary(archives: Sequence[Input], options: Training, failures: Fai
             f"{archives[number].label}: note: not used, because it has the same records as {archives[first].label}"
         )
     training = read_chosen(archives, sample.training, start_of, failures)
+    _check_reached(place, failures)
     dictionary = _train(training, options)
     trained_on, total = len(training), sum(map(len, training))
     del training
@@ -121,8 +122,7 @@ def train_dictionary(archives: Sequence[Input], options: Training, failures: Fai
         promise_of(held_out, sample.totals, frame := len(dictionary_frame(dictionary))),
         frame,
     )
-    if failures.outages:
-        raise StoppedError(f"{place}: not written, because an archive could not be read; run it again")
+    _check_reached(place, failures)
     with writing(place, replace=options.replace) as file:  # it gets its name after the statistics
         file.write(dictionary)
         found = _statistics(archives, sample, trained, total, options)
@@ -130,6 +130,12 @@ def train_dictionary(archives: Sequence[Input], options: Training, failures: Fai
         with statistics.write_named() as beside:
             beside.write(json.dumps({**own, **found}, indent=1).encode())
     return trained
+
+
+def _check_reached(place: Location, failures: Failures) -> None:
+    """Raise StoppedError if an archive may be whole, but could not be read."""
+    if failures.outages:
+        raise StoppedError(f"{place}: not written, because an archive could not be read; run it again")
 
 
 def _distinct(archives: Sequence[Input], failures: Failures) -> list[Input]:

@@ -55,7 +55,7 @@ def open_ranges(path: str) -> Iterator[Callable[[int, int], bytes]]:
             os.close(handle)
             raise
     except OSError as error:
-        raise _input_error(path, error) from None
+        raise input_error(path, error) from None
     except ValueError:  # a NUL, or half of a surrogate pair
         raise AbsentError(path, "cannot be read (no file can have this name)", "check the path") from None
 
@@ -63,7 +63,7 @@ def open_ranges(path: str) -> Iterator[Callable[[int, int], bytes]]:
         try:
             return _read_fully(handle, offset, size)
         except OSError as error:
-            raise _input_error(path, error) from None
+            raise input_error(path, error) from None
 
     try:
         yield read_at
@@ -78,7 +78,8 @@ def _read_fully(handle: int, offset: int, size: int) -> bytes:
     return data
 
 
-def _input_error(path: str, error: OSError) -> InputError:
+def input_error(path: str, error: OSError) -> InputError:
+    """The error for a file that cannot be read: of the machine (OutageError), unless the number shows something else."""
     kind, hint = _ERRORS.get(error.errno or 0, (OutageError, ""))  # EIO, ESTALE and others: the disk
     return kind(path, f"cannot be read ({os.strerror(error.errno or 0)})", hint)
 
@@ -282,7 +283,7 @@ def status(path: str) -> Entry | None:
     except OSError as error:
         if error.errno in _ABSENT:
             return None
-        raise _input_error(path, error) from None
+        raise input_error(path, error) from None
 
 
 def check_above(path: str) -> None:
@@ -304,7 +305,7 @@ def list_directory(path: str) -> dict[str, Entry]:
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: no file can have this name
         return {}
     except OSError as error:
-        raise _input_error(path, error) from None
+        raise input_error(path, error) from None
     entries = {}
     for item in items:
         try:
@@ -312,7 +313,7 @@ def list_directory(path: str) -> dict[str, Entry]:
                 entries[item.name] = _entry(item.stat())
         except OSError as error:
             if error.errno not in _ABSENT:  # else it may have been deleted since: the others are still there
-                raise _input_error(item.path, error) from None
+                raise input_error(item.path, error) from None
     return entries
 
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from stat import S_ISREG
 from typing import IO, Any, cast
 
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, OutageError, RefusedError
 from cdxmill.storage.interface import Entry
-from cdxmill.storage.local import open_ranges
+from cdxmill.storage.local import input_error, open_ranges
 from cdxmill.storage.location import Location, PathOrUrl, locate, pieces
 from cdxmill.storage.wacz import WaczFiles
 
@@ -43,6 +43,22 @@ def _head(place: Location, size: int) -> bytes:
             return read_at(0, size)
     except InputError:
         return b""
+
+
+def bytes_if_any(place: Location) -> bytes | None:
+    """The content of a small file that may be missing; None if it is, or if it is too large.
+
+    A remote storage without the right to list answers 403 for a missing file, too. Raises OutageError: what is decided
+    without this file would be wrong.
+    """
+    try:
+        return place.read_bytes()
+    except OutageError as error:
+        if isinstance(error, RefusedError) and place.is_remote:
+            return None
+        raise
+    except InputError:
+        return None
 
 
 def sha256_of(place: Location) -> str:
@@ -83,12 +99,17 @@ def open_unchanged(path: PathOrUrl) -> Iterator[Callable[[int, int], bytes]]:
 
 
 def _state(file: Location) -> tuple[int, int, int, int] | None:
-    """What truncating, writing and replacing a file change. None if it is remote, or no regular file."""
+    """What truncating, writing and replacing a file change. None if it is remote, or no regular file. Raises OutageError."""
     if file.is_remote:
         return None
+    path = file.stored_in.local
     try:
-        found = os.stat(file.stored_in.local)  # noqa: PTH116 - a path with a NUL is a ValueError here, too
-    except (OSError, ValueError):
+        found = os.stat(path)  # noqa: PTH116 - a path with a NUL is a ValueError here, too
+    except ValueError:
+        return None
+    except OSError as error:
+        if isinstance(why := input_error(path, error), OutageError):
+            raise why from None
         return None
     if not S_ISREG(found.st_mode):
         return None

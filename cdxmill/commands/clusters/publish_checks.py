@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from enum import Enum
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ from cdxmill.cluster.find import INDEXES, no_directory
 from cdxmill.cluster.output import REPLACE, check_replaceable, place_of
 from cdxmill.cluster.split_files import SPLITS
 from cdxmill.cluster.write import COPIED, NUMBERED, fault_of, fault_of_splits, read_manifest
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError, OutageError, UsageError
 from cdxmill.formats.clusters.manifest import Manifest
 from cdxmill.formats.clusters.zipnum import (
     ARCHIVES,
@@ -29,6 +28,7 @@ from cdxmill.formats.clusters.zipnum import (
 )
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import Location
+from cdxmill.storage.reading import bytes_if_any
 
 _AGAIN = "build the cluster again"
 
@@ -221,15 +221,19 @@ class PublishTarget:
 
 
 def _known(target: Location, found: Mapping[str, Entry]) -> dict[str, str]:
-    with suppress(InputError):
-        if MANIFEST in found:
+    """The SHA-256 of the shards that are there already. Raises OutageError, UsageError."""
+    if MANIFEST in found:
+        try:
             return {shard.name: shard.sha256 for shard in read_manifest(target / MANIFEST).files}
-        if COPIED in found:
-            try:
-                noted = json.loads((target / COPIED).read_bytes())
-                return {str(name): str(digest) for name, digest in noted.items()}
-            except (ValueError, AttributeError, RecursionError):
-                raise _foreign(target, COPIED) from None
+        except OutageError:
+            raise
+        except InputError:
+            return {}
+    if COPIED in found and (data := bytes_if_any(target / COPIED)) is not None:
+        try:
+            return {str(name): str(digest) for name, digest in json.loads(data).items()}
+        except (ValueError, AttributeError, RecursionError):
+            raise _foreign(target, COPIED) from None
     return {}
 
 

@@ -144,7 +144,7 @@ def _check_beside(
         try:
             yield from check
         except InputError as error:
-            yield Failure(error.path, None, error.reason)
+            yield Failure.from_error(error)
 
 
 def _can_compare(is_valid: bool, failures: Failures) -> bool:

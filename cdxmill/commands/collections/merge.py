@@ -25,7 +25,7 @@ from cdxmill.formats.clusters.manifest import used_compressor
 from cdxmill.formats.clusters.zipnum import ARCHIVES, format_path_index, parse_path_index
 from cdxmill.options.collections import Merging
 from cdxmill.options.option import required_paths
-from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.failures import Failure, Failures, stop_at_outage
 from cdxmill.storage.location import Location, locate
 
 
@@ -60,6 +60,7 @@ def _shards(cluster: ClusterFiles, failures: Failures) -> Sequence[str]:
     """The shards and overlays of a cluster. Faults of its index are reported."""
 
     def report(found: list[Failure]) -> None:
+        stop_at_outage(found)
         for one in found:
             failures.report(one)
 

@@ -6,7 +6,7 @@ The shards of each have names that no cluster has: 2/cdx-00000.gz is a shard of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import partial
 from itertools import chain, filterfalse
 from typing import NamedTuple
@@ -107,9 +107,13 @@ def _report(shard: _Shard, corrupt: Sequence[tuple[BlockRef, str]], failures: Fa
 
 def _corrupt_blocks(shard: _Shard) -> list[tuple[BlockRef, str]] | None:
     """The blocks of a shard that cannot be read, with the reason. None if the shard is whole."""
-    with suppress(InputError):
+    try:
         if sha256_of(shard.place / shard.name) == shard.digest:
             return None
+    except OutageError:
+        raise
+    except InputError:
+        pass  # the blocks show why
     with open_searched(shard.place) as cluster, damage_as_input_error(str(shard.place)):
         own = [block for block in all_blocks(cluster) if block.shard.decode() == shard.name]
         return [(block, why) for block in own if (why := _why_corrupt(block, cluster.reader.read))]

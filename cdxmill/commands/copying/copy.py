@@ -33,7 +33,7 @@ from cdxmill.commands.copying.plan import (
 )
 from cdxmill.commands.copying.unit import PLAN, UnitCopier, copied_as_it_is, revisit_of
 from cdxmill.commands.copying.unit_files import CopiedRecord, Part, UnitResult, unit_file, unit_name
-from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.errors import InputError, OutageError, StoppedError, UsageError
 from cdxmill.formats.lines.capture_fields import REVISIT
 from cdxmill.formats.own_records import format_row
 from cdxmill.messages import count, human_bytes
@@ -99,6 +99,8 @@ def copy(asked: Asked, target: PathOrUrl, options: Copying, failures: Failures) 
         try:
             plan = _plan(asked, work, finished)
             _check_related(place, options, plan)
+        except OutageError:  # another run goes on from what is copied
+            raise
         except (InputError, UsageError):
             work.remove()
             raise

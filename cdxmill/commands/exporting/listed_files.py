@@ -6,10 +6,11 @@ import json
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.errors import StoppedError, UsageError
 from cdxmill.formats.own_records import APART
 from cdxmill.running.lock import sweep
 from cdxmill.storage.location import Location
+from cdxmill.storage.reading import bytes_if_any
 
 LIST = f"{APART}/export.json"
 
@@ -52,8 +53,9 @@ def check_replaceable(place: str, found: Collection[str], own: Collection[str], 
 
 
 def files_listed(place: Location, name: str = LIST) -> set[str]:
-    """The files that an earlier export wrote, by its list."""
+    """The files that an earlier export wrote, by its list. Raises OutageError."""
+    data = bytes_if_any(place / name) or b""
     try:
-        return {name, *json.loads((place / name).read_bytes())["files"]}
-    except (InputError, ValueError, KeyError, TypeError):
+        return {name, *json.loads(data)["files"]}
+    except (ValueError, KeyError, TypeError):
         return set()
