@@ -63,6 +63,7 @@ def _wrong_end(ran: Ran, trial: Trial) -> Iterator[str]:
     if run.reads_its_output or done.status == KILLED:
         return
     is_free = (run.has("--replace") and not past.changed) or not past.own
+    is_free = is_free and "is a directory" not in said
     if done.status == 2 and fresh.status != 2 and is_free:
         yield f"REFUSED {said}"
     elif done.status not in (2, fresh.status) and not run.rules.adds:

@@ -60,6 +60,8 @@ def directory(pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill) -> Path
         "export old --to cdxj -o old/cluster.json",
         "export old/cluster.idx --to cdxj -o ./old/cluster.loc",
         "export a.cdxj --to cdxj -o a.cdxj",
+        "export a.cdxj,old --to csv -o old/cluster.idx",
+        "export old,a.cdxj --to cdxj -o a.cdxj",
         "export link.cdxj --to csv -o a.cdxj",
         "report old --html old/cluster.json",
         "report a.cdxj --compare old --json old/cluster.idx",

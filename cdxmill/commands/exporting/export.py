@@ -16,6 +16,7 @@ from cdxmill.options.option import text_list
 from cdxmill.outputs.names import check_inputs_stay
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
+from cdxmill.search.lookup import names_in
 from cdxmill.storage.location import locate
 
 if TYPE_CHECKING:
@@ -41,7 +42,10 @@ class ExportSummary(NamedTuple):
 def export(asked: Exporting, failures: Failures, run: RunParts | None = None) -> ExportSummary:
     """Write the captures of a query to `output`. `run` is another engine, for a table. Raises UsageError, InputError, StoppedError."""
     if asked.replace:
-        check_inputs_stay([locate(os.fspath(asked.output))], files_read(os.fspath(asked.cluster)))
+        sources = names_in(os.fspath(asked.cluster))
+        check_inputs_stay(
+            [locate(os.fspath(asked.output))], [file for name in sources for file in files_read(name)]
+        )
     if asked.format == "wacz":
         from cdxmill.commands.exporting.wacz import export_wacz  # slow to import
 
