@@ -11,9 +11,11 @@ from cdxmill.cluster.find import index_of_crawl
 from cdxmill.commands.exporting.table_part import TablePart, TableTask, TableWork, write_part
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.pipes import is_pipe
+from cdxmill.running.failures import Failure
 from cdxmill.search.lookup import is_named_crawl, names_in
 from cdxmill.search.servers import is_server
 from cdxmill.spark.engine import Engine
+from cdxmill.spark.tasks import OnNode
 from cdxmill.storage.location import locate
 
 
@@ -32,7 +34,7 @@ class TableRunner:
             raise UsageError("--engine spark cannot read a pipe; write it to a file first")
         given = dict(zip(map(_anywhere, names), names, strict=True))
         there = work._replace(asked=replace(work.asked, cluster=",".join(given)))
-        write = partial(write_on_node, there)
+        write = partial(write_on_node, there, OnNode("", self._engine.tries))
         for number, found in self._engine.run_tasks(write, tasks, processes, tick):
             if isinstance(found, InputError):
                 raise type(found)(_as_given(found.path, given), found.reason, found.hint)
@@ -42,11 +44,17 @@ class TableRunner:
             yield number, found._replace(failures=failures)
 
 
-def write_on_node(work: TableWork, task: TableTask) -> TablePart | InputError | UsageError:
-    """Write a part, or return what is wrong with the cluster or the question: Spark need not try that again."""
+def write_on_node(work: TableWork, node: OnNode, task: TableTask) -> TablePart | InputError | UsageError:
+    """Write a part, or return what is wrong with the cluster or the question: Spark need not try that again.
+
+    Raises StoppedError if a machine is at fault: Spark tries it on another one.
+    """
     try:
         return write_part(work, task)
-    except (InputError, UsageError) as error:
+    except UsageError as error:
+        return error
+    except InputError as error:
+        node.check_reached([Failure.from_error(error)])
         return error
 
 
