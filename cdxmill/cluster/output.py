@@ -151,7 +151,7 @@ def open_output(
             finished.report(path, failures)
         try:
             yield Output(place, work, failures, finished)
-        except OutageError:  # another run goes on from what is made
+        except OutageError:  # a rerun continues with what is made
             raise
         except InputError:  # no input can be read, so nothing was made
             if work != place and not needs_repair(place):  # else it is the old cluster, already

@@ -99,7 +99,7 @@ def copy(asked: Asked, target: PathOrUrl, options: Copying, failures: Failures) 
         try:
             plan = _plan(asked, work, finished)
             _check_related(place, options, plan)
-        except OutageError:  # another run goes on from what is copied
+        except OutageError:  # a rerun continues with what is copied
             raise
         except (InputError, UsageError):
             work.remove()
