@@ -19,7 +19,8 @@ from cdxmill.storage.wacz import WaczFiles
 def look(place: Location, size: int) -> tuple[Entry | None, bytes]:
     """The entry of a file, and its first `size` bytes; b"" if it cannot be read.
 
-    The entry is None if nothing exists there or the storage does not answer. Raises UsageError as open_ranges does.
+    The entry is None if nothing exists there or a remote storage does not answer. Raises UsageError as open_ranges does, and
+    OutageError if the disk fails: the identity of a run depends on sizes and times.
     """
     storage: Any
     try:
@@ -27,7 +28,9 @@ def look(place: Location, size: int) -> tuple[Entry | None, bytes]:
         if place.properties.has_look and not isinstance(storage, WaczFiles):
             return cast("tuple[Entry, bytes]", storage.look(name, size))
         entry = storage.status(name)
-    except InputError:
+    except InputError as error:
+        if isinstance(error, OutageError) and not place.is_remote:
+            raise
         return None, b""
     return entry, _head(place, size) if size else b""
 
