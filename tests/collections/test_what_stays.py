@@ -103,3 +103,9 @@ def test_a_replaced_shard_is_kept_for_its_time(cluster: Path) -> None:
     assert add(4, 3600).keys() > third.keys() - {old}
     assert not (cluster / old).exists()
     assert len(add(5, 0)) == 1
+
+
+def test_archives_are_removed_from_a_cluster_that_has_no_list_of_archives(cluster: Path) -> None:
+    (cluster / "archives.tsv").unlink()
+    assert cdxmill.remove(cluster, archives="names", keep_old=0, processes=1).removed == 171
+    assert not (cluster / "archives.tsv").exists()

@@ -16,6 +16,8 @@ import pytest
 import zstandard
 
 from bench.warc_corpus import WarcRecipe, make_records
+from cdxmill.commands.train_dictionary import Trained
+from cdxmill.tasks.measuring import Promise, Savings
 from cdxmill.tasks.record_sampling import Candidate, Candidates
 
 from ..stages.records.test_read_zst import frames, members
@@ -82,6 +84,21 @@ def test_nothing_is_promised_of_kinds_that_were_not_measured(
     made = run_cdxmill("recompress", *options).stderr.decode()
     saved = [float(re.search(r"([\d.]+) ?% smaller", text)[1]) for text in (promised, made)]  # type: ignore[index]
     assert saved[0] < saved[1]
+
+
+@pytest.mark.parametrize(
+    ("promise", "told"),
+    [
+        (None, []),
+        (Promise(0.97, 0.01), ["3.0% smaller"]),
+        (Promise(1.02, 0), ["2.0% larger"]),
+        (Promise(0.9, 0.02), ["10.0% smaller", "2% of their bytes are of kinds"]),
+    ],
+)
+def test_the_summary_says_what_recompress_would_save(promise: Promise | None, told: list[str]) -> None:
+    lines = str(Trained("d", 1, 2, 3, 4, 5, False, Savings(9, 8, 7, 6), promise, 10)).splitlines()[2:]
+    assert len(lines) == len(told)
+    assert all(text in line for text, line in zip(told, lines, strict=True))
 
 
 def test_its_statistics_are_those_of_the_files(trained: Path) -> None:

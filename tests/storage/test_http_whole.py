@@ -72,6 +72,16 @@ def test_one_machine_of_several_may_not_know_ranges(
         assert read_at(0, 10) == BODY[:10]
 
 
+def test_a_range_is_no_answer_to_a_request_for_the_whole_file(
+    server: RangeServer, file: Served, hurry: None
+) -> None:
+    file.knows_ranges, file.cuts = False, [1000]
+    with open_ranges(server.url + A) as read_at:
+        file.statuses = [206]
+        assert read_at(0, len(BODY)) == BODY
+    assert server.ranges(A)[1:] == [None, None]
+
+
 def test_a_temporary_file_that_cannot_be_created_leaves_no_connection_open(
     server: RangeServer, file: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
