@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.errors import AbsentError, InputError, StoppedError, UsageError
+from cdxmill.storage.cache import open_cached
 from cdxmill.storage.hadoop import hdfs, web_hdfs
 from cdxmill.storage.location import locate
 
@@ -177,6 +178,8 @@ def test_absent_files_and_directories_are_told(node: NameNode) -> None:
     assert error_of("hdfs:///crawl/none") == "cannot be read (no such file); check the path"
     assert error_of("hdfs:///crawl") == "is a directory; name a file, or a directory with archives"
     assert error_of("hdfs://host") == "the URL has no path; use hdfs://[HOST[:PORT]]/PATH"
+    with pytest.raises(AbsentError, match="no such file"), open_cached("hdfs:///crawl/none"):
+        pass
 
 
 def test_a_body_that_is_cut_is_continued(node: NameNode, hurry: None) -> None:
