@@ -155,6 +155,13 @@ def test_one_file_is_measured_with_other_records(
     assert b"other records of the file" in done.stderr
 
 
+def test_too_small_records_are_too_few(tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    record = b"WARC/1.0\r\nWARC-Type: resource\r\nContent-Length: 2\r\n\r\n%02d\r\n\r\n"
+    (tmp_path / "small.warc").write_bytes(b"".join(record % number for number in range(30)))
+    done = run_cdxmill("train-dictionary", "-o", tmp_path / "d", tmp_path / "small.warc")
+    assert (done.returncode, b"too few records to train on (2" in done.stderr) == (2, True), done.stderr
+
+
 @pytest.mark.parametrize("kept", [0, 1, 5])
 def test_too_few_records_are_an_error(
     kept: int, crawl: Path, tmp_path: Path, run_cdxmill: RunCdxmill

@@ -277,3 +277,15 @@ def test_a_name_that_hdfs_does_not_give_stops_the_run(node: NameNode) -> None:
     node.page, node.page_status = b'{"boolean": false}', 200
     with pytest.raises(StoppedError, match="HDFS does not rename to this name; check the directory"):
         locate(URL).move(locate("hdfs://namenode:9000/other"))
+
+
+def test_ranges_one_after_the_other_are_read_from_one_answer(node: NameNode) -> None:
+    node.put("/crawl/long", BODY)
+    with locate("hdfs:///crawl/long").open_ranges() as read_at:
+        assert [read_at(100 * number, 100) for number in range(9)] == [
+            BODY[100 * number : 100 * number + 100] for number in range(9)
+        ]
+        assert node.operations().count("data OPEN") <= 2
+        for offset in (5000, 5100, 0):
+            assert read_at(offset, 100) == BODY[offset : offset + 100], "another place is another answer"
+        assert read_at(len(BODY) - 50, 100) == BODY[-50:]
