@@ -13,10 +13,10 @@ import pytest
 
 from cdxmill import lookup
 from cdxmill.cluster import output, switch
-from cdxmill.cluster.output import check_replaceable, mend
+from cdxmill.cluster.output import mend
 from cdxmill.commands.clusters.zipnum import build_cluster
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
-from cdxmill.errors import InputError, OutageError, StoppedError, UsageError
+from cdxmill.errors import InputError, OutageError, UsageError
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import Location, locate
 
@@ -309,84 +309,3 @@ def test_an_outage_during_the_switch_loses_nothing(
     mend(locate(directory), print)
     assert is_whole(directory, new_cdx)
     assert len(foreign_files(directory)) == 2
-
-
-def put_new(directory: Path, cdx: Path) -> Path:
-    """A complete new cluster beside `directory`, where no cluster is yet."""
-    build(directory, cdx, 2)
-    (directory / ".replaces").touch()
-    return directory.rename(new_directory(directory))
-
-
-def test_what_both_clusters_have_stays_beside_the_new_one(
-    old_cdx: Path, new_cdx: Path, tmp_path: Path
-) -> None:
-    directory = tmp_path / "C"
-    make_old(directory, old_cdx)
-    directory.rename(tmp_path / "aside")
-    (put_new(directory, new_cdx) / "notes.txt").write_bytes(b"theirs")
-    (tmp_path / "aside").rename(directory)
-    left = switch.switch(locate(directory))
-    assert left == [str(old_directory(directory) / "notes.txt")]
-    assert (directory / "notes.txt").read_bytes() == b"theirs"
-    assert is_whole(directory, new_cdx)
-    assert foreign_files(directory) == {"notes.txt", "cdx/deep/mine.txt"}
-    assert [path.name for path in old_directory(directory).iterdir()] == ["notes.txt"]
-    with pytest.raises(UsageError, match="was replaced before"):
-        build(directory, old_cdx, 3, replace=True)
-
-
-def test_a_new_cluster_is_discarded_with_its_manifest_first_and_without_its_marks(
-    new_cdx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    new = put_new(tmp_path / "C", new_cdx)
-    (new / ".lock").touch()
-    gone: list[str] = []
-    remove = Location.remove_tree
-
-    def noted(one: Location) -> None:
-        gone.append(one.name)
-        remove(one)
-
-    monkeypatch.setattr(Location, "remove_tree", noted)
-    switch.discard(locate(tmp_path / "C"))
-    assert {path.name for path in new.iterdir()} == {".replaces", ".lock"}
-    assert gone[0] == "cluster.json"
-    assert len(gone) == len(set(gone)) > 5
-
-
-def test_an_old_cluster_of_which_nothing_is_known_stays_beside_the_new_one(
-    old_cdx: Path, new_cdx: Path, tmp_path: Path
-) -> None:
-    directory = tmp_path / "C"
-    build(directory, new_cdx, 2)
-    (directory / ".replaces").touch()
-    build(tmp_path / "old", old_cdx, 3)
-    (tmp_path / "old/cluster.json").write_bytes(b"{}")
-    (tmp_path / "old").rename(old_directory(directory))
-    before = sorted(path.name for path in old_directory(directory).iterdir())
-    with pytest.raises(StoppedError, match=r"is corrupt.*; the files of the old cluster stay in .*/\.C\.old"):
-        mend(locate(directory), print)
-    assert sorted(path.name for path in old_directory(directory).iterdir()) == before
-    assert is_whole(directory, new_cdx)
-
-
-def test_a_run_that_is_killed_while_another_one_waits_for_the_lock_is_noticed(
-    old_cdx: Path, new_cdx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    directory = tmp_path / "C"
-    build(directory, old_cdx, 3)
-    monkeypatch.setattr(output, "mend", lambda place, note: (directory / ".replaces").touch())
-    with pytest.raises(
-        StoppedError, match="another run was killed while it replaced the cluster; run it again"
-    ):
-        build(directory, new_cdx, 2, replace=True)
-    assert is_whole(directory, old_cdx)
-
-
-def test_a_manifest_that_cannot_be_read_stops_the_run(old_cdx: Path, tmp_path: Path) -> None:
-    build(tmp_path / "C", old_cdx, 3)
-    (tmp_path / "C/cluster.json").unlink()
-    (tmp_path / "C/cluster.json").mkdir()
-    with pytest.raises(StoppedError, match=r"cluster\.json: cannot be read \(Is a directory\)"):
-        check_replaceable(locate(tmp_path / "C"))
