@@ -175,14 +175,16 @@ def test_tasks_on_nodes_count_and_add(tmp_path: Path, manifest: Path) -> None:
 def test_a_task_opens_a_wacz_and_reports_what_it_cannot_read(tmp_path: Path, manifest: Path) -> None:
     assert EXAMPLE is not None
     (tmp_path / "cdxmill_count_job.py").write_text(EXAMPLE[1])
-    wet = (manifest.parent / "a.warc.wet.gz").read_bytes()
+    plain = manifest.parent / "a.warc.wet.gz"
+    wet = plain.read_bytes()
     (tmp_path / "good.wacz").write_bytes(make_wacz({"archive/a.warc.gz": wet, "archive/b.har": b"x"}))
     (tmp_path / "bad.wacz").write_bytes(b"PK")
-    work = "".join(work_item(tmp_path / name) for name in ("good.wacz", "bad.wacz"))
+    work = "".join(map(work_item, (plain, tmp_path / "good.wacz", tmp_path / "bad.wacz")))
     mapped = run_on_node(["count", "--job", "LanguageCount"], work.encode(), tmp_path)
     assert mapped.returncode == 0, mapped.stderr.decode()
     counts = [line for line in mapped.stdout.splitlines() if line[:1] != b"\t"]
-    assert sorted(counts) == [b"eng\t1", b"unknown\t2"]
+    assert sorted(counts) == [b"eng\t2", b"unknown\t4"]
+    assert mapped.stderr.count(b"counter:cdxmill,archives in wacz files,1\n") == 2, "one of each WACZ"
     failures, notes = parse_output(
         b"\n".join(line[1:] for line in mapped.stdout.splitlines() if line[:1] == b"\t")
     )
