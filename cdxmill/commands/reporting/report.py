@@ -197,7 +197,7 @@ def _cluster_of(path: str, manifest: Manifest | None) -> Report:
         "path": path,
         "lines": manifest.lines,
         "changes": manifest.change,
-        "compact": advice if manifest.blocks > most else "",
+        "compact": advice if manifest.change and manifest.blocks > most else "",
     }
 
 
