@@ -229,14 +229,12 @@ def serve(arguments: Serving) -> int:
         cdxmill serve crawl --watch warcs/
         cdxmill serve crawl --config-only pywb
     """
-    from pathlib import Path
-
     from cdxmill.commands.clusters.serve import serve as serve_cluster
     from cdxmill.commands.clusters.serve import write_config
 
     if arguments.config_only is None:
         return serve_cluster(arguments, _watch(arguments))
-    path = write_config(arguments, Path(arguments.config_only))
+    path = write_config(arguments, arguments.config_only)
     say(f"{path}: written; start pywb: wayback -d {path.parent} -b {arguments.bind} -p {arguments.port}")
     return OK
 

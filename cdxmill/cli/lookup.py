@@ -236,12 +236,11 @@ def _open_sized(arguments: LookupArguments, prepared: PreparedQuery, skipped: _S
         sources = find_sources(arguments.cluster, None, arguments.newest_crawls)
         found = open_present(sources, files, arguments, skipped)
         if not arguments.by_source:
-            several = SeveralSources(list(found), list(found.values()), arguments, skipped, True)
+            several = SeveralSources(list(found), list(found.values()), arguments, skipped)
             yield [([], _size_of(arguments, several))]
             return
         each = [
-            (one, SeveralSources([one], [searched], arguments, skipped, True))
-            for one, searched in found.items()
+            (one, SeveralSources([one], [searched], arguments, skipped)) for one, searched in found.items()
         ]
         yield [([source.name], _size_of(arguments, one)) for source, one in each]
 

@@ -171,9 +171,9 @@ def no_index(cluster: Location) -> CdxmillError:
 
 
 def is_switched(cluster: Location) -> bool:
-    """Whether the files of two clusters are in the directory, because the cluster is being replaced on S3."""
+    """Whether files are just moved from a directory below a cluster to it, so that it may have those of two clusters."""
     with suppress(InputError):
-        return not cluster.properties.has_directories and (cluster / SWITCHED).exists()
+        return (cluster / SWITCHED).exists()
     return False
 
 

@@ -38,10 +38,11 @@ def _formatted(points: Sequence[bytes], is_text: bool) -> bytes:
     return format_text(points) if is_text else format_sequence_file(points)
 
 
-def check_splits_absent(path: PathOrUrl, kind: str = ".txt") -> None:
-    """Raise UsageError if `write_splits` would overwrite a file."""
+def check_splits(path: PathOrUrl, kind: str = ".txt", *, replace: bool) -> None:
+    """Raise UsageError if `write_splits` cannot write there, or would overwrite a file that may not be replaced."""
     for place in split_files(path, kind):
-        place.check_absent()
+        place.check_writable()
+        place.check_absent(replace=replace)
 
 
 def split_files(path: PathOrUrl, kind: str = ".txt") -> list[Location]:

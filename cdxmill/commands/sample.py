@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Sequence
 
-from cdxmill.cluster.split_files import check_splits_absent, split_files, write_splits
+from cdxmill.cluster.split_files import check_splits, split_files, write_splits
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.cdx_files import find_cdx_files, take_inventory
 from cdxmill.inputs.pipes import Pipes
@@ -27,8 +27,8 @@ def sample(asked: Sampling, failures: Failures, pipes: Pipes | None = None) -> l
     can be read.
     """
     output = optional_path(asked.output)
-    if output is not None and not asked.replace:
-        check_splits_absent(output)
+    if output is not None:
+        check_splits(output, replace=asked.replace)
     paths = find_cdx_files(required_paths(asked.cdx), failures, pipes)
     if output is not None:
         check_inputs_stay(split_files(output), map(locate, paths))
@@ -41,8 +41,7 @@ def sample(asked: Sampling, failures: Failures, pipes: Pipes | None = None) -> l
         raise InputError(output or "sample", "no line can be read, so there are no split points")
     points = splits_of(found, asked.shards, failures)
     if output is not None:
-        if not asked.replace:
-            check_splits_absent(output)  # again: another run may have written them
+        check_splits(output, replace=asked.replace)  # again: another run may have written them
         write_splits(points, output)
     return points
 

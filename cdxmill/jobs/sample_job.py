@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from cdxmill.cluster.split_files import check_splits_absent, split_files, write_splits
+from cdxmill.cluster.split_files import check_splits, split_files, write_splits
 from cdxmill.errors import OK, CdxmillError
 from cdxmill.formats.clusters.split_points import format_text
 from cdxmill.inputs.cdx_files import cdx_files_of, take_inventory
@@ -96,8 +96,8 @@ class SampleCDXJob(StreamJob[SampleJobOptions]):
     def check(self) -> None:
         """Raise UsageError if the job cannot run with its options, also if a split file exists."""
         options = self.own_options
-        if options.splitfile and not options.replace:
-            check_splits_absent(options.splitfile, ".seq")
+        if options.splitfile:
+            check_splits(options.splitfile, ".seq", replace=options.replace)
         super().check()
 
     def list_work(self) -> WorkList:

@@ -138,8 +138,6 @@ def run_watched(
     the list of tasks to run in place of its task, or the result to take. Also with one process, a process is forked.
     Errors of a task are raised here.
     """
-    if not tasks:
-        return
     count = min(processes or processes_by_default(), len(tasks))
     keep_freed_memory()
     pool = _Pool(work, count, limits)

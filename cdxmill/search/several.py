@@ -60,7 +60,7 @@ class SeveralSources:
         opened: Sequence[LineSource],
         query: Query,
         skip: Skip | None,
-        with_crawl: bool,
+        with_crawl: bool = True,
     ) -> None:
         asked = PreparedQuery(query, skip)
         has_crawl = any(source.crawl for source in sources)

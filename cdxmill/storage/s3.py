@@ -53,7 +53,6 @@ def write_atomic(url: str, stamp: Callable[[], str] | None = None) -> Iterator[I
         if stamp:
             tag = etag_of(lambda offset, size: file.read(size))
             more = {"ExtraArgs": {"Metadata": {_STAMP: stamp(), _TAG: tag}}}
-            file.seek(0)
         with stops_run(url):
             persistently(url, lambda: _upload(url, file, target, more))
 

@@ -134,6 +134,22 @@ def test_an_older_run_that_wakes_up_changes_nothing(
     } == expected
 
 
+def test_what_a_killed_run_on_one_machine_left_beside_a_cluster_is_replaced(
+    inputs: list[Input], expected: dict[str, bytes], tmp_path: Path
+) -> None:
+    """And the directory of the run has the access rights of the cluster, which it becomes."""
+    place = tmp_path / "C"
+    built(inputs[:1], place)
+    place.chmod(0o750)
+    (tmp_path / ".C.new").mkdir()
+    for name in (".replaces", "cdx-00000.gz"):
+        (tmp_path / ".C.new" / name).touch()
+    built(inputs, place, replaces=True)
+    assert content(place) == expected
+    assert place.stat().st_mode & 0o777 == 0o750
+    assert {path.name for path in tmp_path.iterdir()} == {"C", "expected"}
+
+
 def test_indexes_of_a_killed_run_with_other_archives_are_used(
     inputs: list[Input], expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

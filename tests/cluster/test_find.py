@@ -79,6 +79,17 @@ def test_a_cluster_without_index_behind_http_is_an_error_of_the_input(name: str,
         find_index(locate(f"{server.url}/C"))
 
 
+def test_a_cluster_whose_files_are_just_moved_into_it_has_no_index_yet(tmp_path: Path) -> None:
+    """A run on Hadoop or Spark moves them one by one from its own directory to one without a cluster, on a disk, too."""
+    (tmp_path / "C/.new").mkdir(parents=True)
+    (tmp_path / "C/cdx-00000.gz").write_bytes(b"")
+    with pytest.raises(InputError, match=r"has no cluster\.idx; build the cluster again"):
+        find_index(locate(tmp_path / "C"))
+    (tmp_path / "C/.new/.replaces.json").write_bytes(b"{}")
+    with pytest.raises(InputError, match="is being replaced, so there is no index; run it again when"):
+        find_index(locate(tmp_path / "C"))
+
+
 @pytest.mark.parametrize(
     "command",
     ["verify C", "add C C", "remove C a.com", "compact C", "publish C out", "merge -o out C C", "serve C"],

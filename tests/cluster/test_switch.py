@@ -230,6 +230,7 @@ def test_a_symbolic_link_is_kept_and_its_target_replaced(
     [
         ("mount", "is a mount point, so it cannot be replaced; mount the directory above it"),
         ("current", "is the current directory"),
+        ("below", "is the current directory"),
         ("parent", "is not writable"),
         ("old", "was replaced before"),
         ("new", "is not of cdxmill"),
@@ -244,10 +245,14 @@ def test_what_cannot_be_switched_is_refused_before_any_work(
     if case == "mount":
         monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == directory)
     elif case == "current":
+        monkeypatch.chdir(directory)
+    elif case == "below":
         (directory / "below").mkdir()
         monkeypatch.chdir(directory / "below")
     elif case == "parent":
-        monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
+        monkeypatch.setattr(
+            os, "access", lambda path, mode: (Path(path), mode) != (tmp_path, os.W_OK | os.X_OK)
+        )
     elif case in ("old", "new"):
         (tmp_path / f".C.{case}").mkdir()
         (tmp_path / f".C.{case}/mine").write_bytes(b"mine")

@@ -45,3 +45,9 @@ def test_shards_that_are_asked_for_have_about_the_same_number_of_lines(here: Pat
 def test_given_split_points_are_used(here: Path) -> None:
     Path("others").write_bytes(b"com,example)/11000\n")
     assert merged(here, "--splits", "others") == [1000, 1000]
+
+
+def test_one_cluster_keeps_its_shards(here: Path) -> None:
+    assert main(["merge", "-q", "-p", "1", "-o", "all", "--numlines", "20", "even"]) == 0
+    manifest = json.loads((here / "all/cluster.json").read_bytes())
+    assert [shard["lines"] for shard in manifest["shards"]] == [150, 850]

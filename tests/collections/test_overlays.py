@@ -227,3 +227,17 @@ def test_a_change_that_was_stopped_leaves_no_overlay(cluster: Path, run_cdxmill:
         shutil.copy(old, cluster / f"overlay-00003-3{ending}")
     assert cdxmill.add(cluster, "a.cdxj", cdx=True, processes=1).added == 0
     assert {path.name for path in cluster.iterdir()} == before
+
+
+def test_a_cluster_with_overlays_is_added_to_another_one(cluster: Path) -> None:
+    """All its lines are counted, those of overlays, too, and its small blocks become whole ones."""
+    Path("other.cdxj").write_text(
+        "".join(f"{line(f'net,example)/{number:03d}', number)}\n" for number in range(9))
+    )
+    cdxmill.zipnum("other.cdxj", output="other", shards=1, numlines=9, processes=1)
+    done = cdxmill.add("other", "C", cdx=True, processes=1)
+    assert (done.added, done.present) == (len(ALL), 0)
+    manifest = json.loads(Path("other/cluster.json").read_bytes())
+    assert manifest["lines"] == len(ALL) + 9
+    again = cdxmill.add("other", "C", cdx=True, processes=1)
+    assert (again.added, again.present) == (0, len(ALL))

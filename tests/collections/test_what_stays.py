@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import cdxmill
+from cdxmill.errors import UsageError
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +104,15 @@ def test_a_replaced_shard_is_kept_for_its_time(cluster: Path) -> None:
     assert add(4, 3600).keys() > third.keys() - {old}
     assert not (cluster / old).exists()
     assert len(add(5, 0)) == 1
+
+
+def test_keys_alone_say_what_is_removed(cluster: Path) -> None:
+    with pytest.raises(UsageError, match="nothing to remove; give QUERY, --keys, --archives, --from or --to"):
+        cdxmill.remove(cluster, keep_old=0, processes=1)
+    assert cdxmill.remove(cluster, keys="keys", keep_old=0, processes=1).removed == 1
+
+
+def test_archives_are_removed_from_a_cluster_that_has_no_list_of_archives(cluster: Path) -> None:
+    (cluster / "archives.tsv").unlink()
+    assert cdxmill.remove(cluster, archives="names", keep_old=0, processes=1).removed == 171
+    assert not (cluster / "archives.tsv").exists()

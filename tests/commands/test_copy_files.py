@@ -74,6 +74,19 @@ def test_the_file_of_a_unit_is_deleted_when_its_records_are_in_a_whole_file(tmp_
     assert not units[2].exists()
 
 
+def test_an_empty_list_is_of_another_tool_and_stays(tmp_path: Path) -> None:
+    target, unit = tmp_path / "copy", tmp_path / "unit"
+    target.mkdir()
+    unit.write_bytes(b"0" * 20)
+    (target / "copy-00000.warc.gz").write_bytes(b"theirs")
+    (target / "copy-00000.tsv").touch()
+    with CopyOutput(Finished(locate(target)), 10_000, HEAD) as output:
+        assert output.add(WARC, unit, rows("a", "b")) == 2
+        output.finish()
+    assert (target / "copy-00000.warc.gz").read_bytes() == b"theirs"
+    assert (target / "copy-00001.warc.gz").read_bytes().endswith(b"0" * 20)
+
+
 def test_records_are_written_where_the_system_copies_no_ranges(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,9 @@ def test_the_request_and_the_notes_of_a_response_are_copied_with_it(
         ("response", "request", "metadata") if name == "last.warc.gz" else ("request", "response", "metadata")
     )
     assert kinds(tmp_path / "out") == [(kind, url) for url in (URLS[1], URLS[3]) for kind in order]
+    (listed,) = (tmp_path / "out").glob("*-00000.tsv")
+    places = [tuple(row.split("\t")[:2]) for row in listed.read_text().splitlines()[1:]]
+    assert len(set(places)) == len(places) == 6, "each row has the place of its own record"
     assert b'"charset": "UTF-8"' in next((tmp_path / "out").glob("*.cdxj")).read_bytes()
     again = run_cdxmill("copy", "--related", "-o", tmp_path / "out", tmp_path / "C", URLS[1], URLS[3])
     assert b"0 records (0 B) in 0 files, 2 captures already there" in again.stderr

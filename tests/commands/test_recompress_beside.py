@@ -55,4 +55,31 @@ def test_the_mark_of_a_removed_index_goes_when_the_index_is_written(
         assert list((tmp_path / "out").glob(".*.again")) == []
 
 
+def test_an_index_of_the_old_archive_that_a_killed_run_has_marked_is_replaced(
+    pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    """The run, with --replace, was killed after the mark and before the index was removed."""
+    shutil.copyfile(pywb_warcs / "example.warc.gz", tmp_path / "a.warc.gz")
+    assert run_cdxmill("index", "-o", "out", "a.warc.gz", cwd=tmp_path).returncode == 0
+    (tmp_path / "out/.a.cdx.gz.again").touch()
+    done = run_cdxmill("recompress", "--to", "gz", "-o", "out", "a.warc.gz", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"a.cdx.gz", ".a.cdx.gz.again"} & names == {"a.cdx.gz"}
+    again = run_cdxmill("recompress", "--to", "gz", "--index", "-o", "out", "a.warc.gz", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+
+
+def test_an_index_beside_its_archive_may_be_packed_by_another_program(
+    pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    shutil.copyfile(pywb_warcs / "example.warc.gz", tmp_path / "a.warc.gz")
+    given = ["recompress", "--index", "-o", "out", "a.warc.gz"]
+    assert run_cdxmill(*given, cwd=tmp_path).returncode == 0
+    index = tmp_path / "out/a.warc.zst.cdx.gz"
+    index.write_bytes(gzip.compress(gzip.decompress(index.read_bytes()), 1))
+    done = run_cdxmill(*given, "--update", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 NAMES = ["a.warc.zst", "a.warc.zst.cdx.gz", "a.warc.zst.offsets.gz", "a.warc.zst.proof.json"]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from cdxmill.cli.main import main
 from cdxmill.formats.lines.capture_fields import RecordPlace
+from cdxmill.formats.offset_table import HEADER
 from cdxmill.stages.lines.move_lines import move_line
 
 NAMES = ("example-url-agnostic-revisit.warc.gz", "iana.warc.gz", "example.arc.gz", "example-extra.warc")
@@ -164,6 +165,16 @@ def test_wrong_tables_are_refused(
     assert run("reindex", "-o", "out", *options, "a.cdxj") == 2
     assert message in capfd.readouterr().err
     assert not Path("out").exists()
+
+
+def test_tables_without_a_row_move_nothing(directory: Path) -> None:
+    """They are those of archives without records; two of them are no tables of one archive."""
+    assert run("index", "-o", "a.cdxj", "warcs") in (0, 1)
+    assert run("reindex", "-o", "wanted", "--offsets", "zst", "a.cdxj") == 0
+    for name in ("1", "2"):
+        Path(f"zst/{name}.warc.zst.offsets.gz").write_bytes(gzip.compress(HEADER))
+    assert run("reindex", "-o", "out", "--offsets", "zst", "a.cdxj") == 0
+    assert lines("out/a.cdxj") == lines("wanted/a.cdxj")
 
 
 def test_a_base_name_that_two_tables_have_is_no_reason_to_copy_the_old_place(

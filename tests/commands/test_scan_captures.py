@@ -206,6 +206,16 @@ def test_lines_of_many_archives_that_are_no_input_are_counted(tmp_path: Path, ca
     assert "5 lines of other archives, which are no INPUT or not certain, skipped" in listed
 
 
+def test_a_thousand_lines_that_match_nothing_are_listed(tmp_path: Path, capfd: Capsys) -> None:
+    path = archive(tmp_path / "a.warc.gz", [b"x"])
+    (first,) = lines_of(path, capfd)
+    others = [first.replace("com/0", f"com/{number}") for number in range(10, 1010)]
+    assert scan_lines(tmp_path, [*others, first], path, "-p", "1") == 1
+    listed = (tmp_path / "out" / "failures.tsv").read_text()
+    assert listed.count("the index line is of http://example.com/") == 1000
+    assert "without a record that matches" not in listed
+
+
 def test_many_lines_that_match_nothing_are_counted(tmp_path: Path, capfd: Capsys) -> None:
     path = archive(tmp_path / "a.warc.gz", [b"x", b"y"])
     (first, second) = lines_of(path, capfd)

@@ -16,6 +16,8 @@ import pytest
 import zstandard
 
 from bench.warc_corpus import WarcRecipe, make_records
+from cdxmill.commands.train_dictionary import Trained
+from cdxmill.tasks.measuring import Promise, Savings
 from cdxmill.tasks.record_sampling import Candidate, Candidates
 
 from ..stages.records.test_read_zst import frames, members
@@ -84,6 +86,21 @@ def test_nothing_is_promised_of_kinds_that_were_not_measured(
     assert saved[0] < saved[1]
 
 
+@pytest.mark.parametrize(
+    ("promise", "told"),
+    [
+        (None, []),
+        (Promise(0.97, 0.01), ["3.0% smaller"]),
+        (Promise(1.02, 0), ["2.0% larger"]),
+        (Promise(0.9, 0.02), ["10.0% smaller", "2% of their bytes are of kinds"]),
+    ],
+)
+def test_the_summary_says_what_recompress_would_save(promise: Promise | None, told: list[str]) -> None:
+    lines = str(Trained("d", 1, 2, 3, 4, 5, False, Savings(9, 8, 7, 6), promise, 10)).splitlines()[2:]
+    assert len(lines) == len(told)
+    assert all(text in line for text, line in zip(told, lines, strict=True))
+
+
 def test_its_statistics_are_those_of_the_files(trained: Path) -> None:
     found = json.loads(Path(f"{trained}.json").read_bytes())
     training, held = found["training"], found["held_out"]
@@ -136,6 +153,13 @@ def test_one_file_is_measured_with_other_records(
     done = run_cdxmill("train-dictionary", "-o", tmp_path / "d", crawl / "0.warc.gz")
     assert done.returncode == 0
     assert b"other records of the file" in done.stderr
+
+
+def test_too_small_records_are_too_few(tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    record = b"WARC/1.0\r\nWARC-Type: resource\r\nContent-Length: 2\r\n\r\n%02d\r\n\r\n"
+    (tmp_path / "small.warc").write_bytes(b"".join(record % number for number in range(30)))
+    done = run_cdxmill("train-dictionary", "-o", tmp_path / "d", tmp_path / "small.warc")
+    assert (done.returncode, b"too few records to train on (2" in done.stderr) == (2, True), done.stderr
 
 
 @pytest.mark.parametrize("kept", [0, 1, 5])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import subprocess
 import sys
@@ -165,6 +166,13 @@ def piping(content: bytes) -> Iterator[str]:
         yield f"/dev/fd/{read}"
     finally:
         os.close(read)
+
+
+def test_a_copy_of_lines_from_a_pipe_does_not_name_the_pipe(directory: Path) -> None:
+    done = run(directory, "cdxmill copy -q -o out --archives . - < a.cdxj")
+    assert done.returncode == 0, done.stderr
+    (archive,) = (directory / "out").glob("*.warc.gz")
+    assert b", copied from index lines\r\n" in gzip.decompress(archive.read_bytes())
 
 
 def test_index_lines_come_from_standard_input(directory: Path) -> None:

@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from cdxmill.inputs.named import Input
+from cdxmill.jobs.nodes.archives import parse_output
 from cdxmill.storage.location import Location
 from tests.commands.test_count import INFO, page, record, text
 from tests.conftest import RunCdxmill
 from tests.jobs.conftest import RunJob, packed_nodes
+from tests.material.wacz_files import make_wacz
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = {"tags": "tagcountjob", "servers": "servercountjob", "words": "wordcountjob", "links": "linkcountjob"}
@@ -167,6 +169,28 @@ def test_tasks_on_nodes_count_and_add(tmp_path: Path, manifest: Path) -> None:
     assert (tmp_path / "asked").read_text().splitlines() == [
         "fs -mkdir -p hdfs:/out/_temporary/3",
         f"fs -put -f {failures} hdfs:/out/_temporary/3/",
+    ]
+
+
+def test_a_task_opens_a_wacz_and_reports_what_it_cannot_read(tmp_path: Path, manifest: Path) -> None:
+    assert EXAMPLE is not None
+    (tmp_path / "cdxmill_count_job.py").write_text(EXAMPLE[1])
+    plain = manifest.parent / "a.warc.wet.gz"
+    wet = plain.read_bytes()
+    (tmp_path / "good.wacz").write_bytes(make_wacz({"archive/a.warc.gz": wet, "archive/b.har": b"x"}))
+    (tmp_path / "bad.wacz").write_bytes(b"PK")
+    work = "".join(map(work_item, (plain, tmp_path / "good.wacz", tmp_path / "bad.wacz")))
+    mapped = run_on_node(["count", "--job", "LanguageCount"], work.encode(), tmp_path)
+    assert mapped.returncode == 0, mapped.stderr.decode()
+    counts = [line for line in mapped.stdout.splitlines() if line[:1] != b"\t"]
+    assert sorted(counts) == [b"eng\t2", b"unknown\t4"]
+    assert mapped.stderr.count(b"counter:cdxmill,archives in wacz files,1\n") == 2, "one of each WACZ"
+    failures, notes = parse_output(
+        b"\n".join(line[1:] for line in mapped.stdout.splitlines() if line[:1] == b"\t")
+    )
+    assert [one.path for one in failures] == [str(tmp_path / "bad.wacz")]
+    assert [(one.path, one.reason) for one in notes] == [
+        (str(tmp_path / "good.wacz"), "1 file skipped: 1 .har")
     ]
 
 

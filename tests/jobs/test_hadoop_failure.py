@@ -104,6 +104,15 @@ def test_if_a_step_did_not_start_mrjobs_last_error_is_reported() -> None:
     assert explained(None) == "the job failed: Command '[...]' failed"
 
 
+def test_a_reason_of_hadoop_itself_comes_before_a_task_that_only_ended() -> None:
+    reasons = f"{STREAMING} 1", "java.io.IOException: No space left on device"
+    found = runner(f"{STREAMING} 1")
+    found._log_interpretations[0]["history"] = {
+        "errors": [{"hadoop_error": {"message": reason}} for reason in reasons]
+    }
+    assert explained(found).startswith(f"the job failed: {reasons[1]}; ")
+
+
 def container(directory: Path, number: int, stderr: str, error: str) -> dict[str, Any]:
     """The logs of a container that failed."""
     place = directory / f"container_1_0001_01_{number:06d}"

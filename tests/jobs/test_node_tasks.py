@@ -27,6 +27,7 @@ from tests.jobs.conftest import (
     page_line,
     run_task,
     shuffled,
+    task_done,
     work_list,
 )
 from tests.reliability.cases_hadoop import CASES
@@ -57,8 +58,11 @@ def write_shard(
     *options: str,
     numlines: int = 3000,
     python: Path = Path(sys.executable),
-) -> None:
-    """Two mappers with half of the lines each and `options`, the shuffle, and the reducer of the second of two shards."""
+) -> bytes:
+    """Two mappers with half of the lines each and `options`, the shuffle, and the reducer of the second of two shards.
+
+    Returns what the reducer reports to Hadoop.
+    """
     (directory.parent / "cdxmill_splits.txt").write_bytes(b"\0\n")
     sent = [
         run_task(
@@ -73,7 +77,9 @@ def write_shard(
     ]
     cluster = ("--cluster", directory.as_uri(), "--numlines", str(numlines))
     data = shuffled(sent, b"")
-    run_task("shard", *cluster, *PACKER, data=data, partition=1, cwd=directory.parent, python=python)
+    done = task_done("shard", *cluster, *PACKER, data=data, partition=1, cwd=directory.parent, python=python)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stderr
 
 
 @pytest.mark.parametrize("python", pythons(), ids=lambda path: path.parents[1].name)
@@ -85,7 +91,7 @@ def test_a_shard_is_the_same_from_every_python(
     directory.mkdir()
     given_lines = [*lines, b" CDX N b", lines[-1], b" CDX N b"]
     random.Random(4).shuffle(given_lines)
-    write_shard(directory, given_lines, python=python)
+    reported = write_shard(directory, given_lines, python=python)
     given.write_bytes(b"".join(line + b"\n" for line in lines))
     assert run_cdxmill("zipnum", "-q", "-s", "1", "-o", tmp_path / "ours", given).returncode == 0
     assert (directory / "cdx-00001.gz").read_bytes() == (tmp_path / "ours/cdx-00000.gz").read_bytes()
@@ -93,6 +99,9 @@ def test_a_shard_is_the_same_from_every_python(
     assert (directory / "part-00001").read_bytes() == part
     report = ReducerReport.from_json((directory / "_report-00001").read_bytes())
     assert report.shard.lines == 500
+    counts = {"lines": 500, "duplicates": 1, "blocks": 1, "bytes": report.shard.bytes}
+    for name, number in counts.items():
+        assert b"reporter:counter:cdxmill,%b,%d\n" % (name.encode(), number) in reported
     assert (report.compressor_version, report.duplicate_lines) == (BLOCKS.version(), 1)
     assert sorted(path.name for path in directory.iterdir()) == [
         "_report-00001",

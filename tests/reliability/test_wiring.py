@@ -21,6 +21,9 @@ from .writers import CALLS, READ_ONLY, files_in, run
 
 START = {"0.warc.gz", "bad.warc.gz", "1.warc.gz", "0.cdxj", "c"}
 """The inputs of the calls."""
+ARCHIVES = {"0.warc.gz", "bad.warc.gz", "1.warc.gz"}
+MANY_ARCHIVES = {"index", "recompress", "scan", "count", "build", "train-dictionary"}
+"""The commands that take any number of them."""
 ONE_FILE = {
     "index, one file",
     "count",
@@ -130,6 +133,18 @@ def test_a_run_beside_it_is_refused(name: str, world: Path, capfd: pytest.Captur
     assert any(reason in text for reason in ("another run", "already exists", "is a directory")), text
 
 
+@pytest.mark.parametrize("name", [name for name in CALLS if name not in ONE_FILE | {"export"}])
+def test_a_run_holds_its_output_while_it_writes(
+    name: str, world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock is in the output, or in the directory beside it where the output is built. Each `export` has one of its own."""
+    locks: set[Path] = set()
+    monkeypatch.setattr(os, "fsync", lambda _: locks.update(world.rglob(".lock")))
+    run(CALLS[name])
+    assert {path.relative_to(world).parts[0] for path in locks} == {"w"}
+    assert not any(path.exists() for path in locks)
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_a_file_in_the_place_of_the_output_stays(
     name: str, world: Path, capfd: pytest.CaptureFixture[str]
@@ -141,6 +156,31 @@ def test_a_file_in_the_place_of_the_output_stays(
     text = capfd.readouterr().err
     assert status == 2, text
     assert {Path(one).read_text() for one in outputs(CALLS[name])} == {"precious"}
+
+
+@pytest.mark.parametrize("call", [*CALLS.values(), "publish http://127.0.0.1:9/c w/o"])
+def test_no_output_is_at_a_web_server(call: str, world: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """It is not even asked: nothing listens there."""
+    before = files_in(".")
+    elsewhere = {} if "http:" in call else {one: f"http://127.0.0.1:9/{one}" for one in outputs(call)}
+    status = run([elsewhere.get(word, word) for word in call.split()])
+    text = capfd.readouterr().err
+    assert status == 2, text
+    assert "http://127.0.0.1:9/" in text
+    assert "http:// cannot be written" in text or "not a local directory" in text
+    assert files_in(".") == before
+
+
+@pytest.mark.parametrize("name", [name for name, call in CALLS.items() if call.split()[0] in MANY_ARCHIVES])
+def test_a_manifest_without_archives_is_wrong_usage(
+    name: str, world: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    Path("empty.txt").touch()
+    before = files_in(".")
+    words = [word for word in CALLS[name].split() if word not in ARCHIVES]
+    assert run([*words, "--manifest", "empty.txt"]) == 2
+    assert "no archives found" in capfd.readouterr().err
+    assert files_in(".") == before
 
 
 @pytest.mark.parametrize("name", CALLS)

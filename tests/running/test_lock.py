@@ -145,7 +145,9 @@ def test_a_lock_that_is_not_ours_stays_as_it_is(what: str, tmp_path: Path) -> No
     assert mine.read_text() == "process 17 on host since ever: my notes"
 
 
-@pytest.mark.parametrize("text", [b"", b"process 17 on host since 2024-01-01 00:00:00 UTC: cdxmill index"])
+@pytest.mark.parametrize(
+    "text", [b"", b"process 17 on host since 2024-01-01 00:00:00 UTC: cdxmill index" + b" x" * 999]
+)
 def test_the_lock_of_a_killed_run_is_known_also_when_it_is_empty(text: bytes, tmp_path: Path) -> None:
     lock = tmp_path / LOCK
     lock.write_bytes(text)
@@ -153,6 +155,8 @@ def test_the_lock_of_a_killed_run_is_known_also_when_it_is_empty(text: bytes, tm
     with hold(tmp_path) as was_killed:
         assert was_killed
         assert lock.stat().st_mode & 0o100 or text
+        assert lock.read_bytes().startswith(b"process %d on " % os.getpid())
+        assert b" x x" not in lock.read_bytes()
     assert not lock.exists()
     with hold(tmp_path):
         os.truncate(lock, 0)

@@ -13,6 +13,7 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.running import processes, progress
 from cdxmill.running.processes import bytes_done, count_bytes, count_in, run_tasks
+from cdxmill.running.progress import Progress, listened_to
 
 from ..material.clock import Clock
 
@@ -161,3 +162,12 @@ def test_shards_have_progress_in_bytes(
         found = re.findall(r"(?m)^writing shards: 0/1, (\S+) KiB of (\S+) KiB, ", capsys.readouterr().err)
         assert len(found) > 1, name
         assert 0 < float(found[0][0]) <= float(found[-1][0]) == float(found[-1][1])
+
+
+def test_a_listener_is_called_with_each_tick() -> None:
+    seen: list[int] = []
+    with listened_to(lambda step: seen.append(step.done)), Progress("reading", 3, quiet=True) as progress:
+        for _ in range(2):
+            progress.advance()
+            progress.tick()
+        assert seen == [1, 2]

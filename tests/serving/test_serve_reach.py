@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
+import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from cdxmill.cli.main import main
+from cdxmill.commands.clusters import serve
 from cdxmill.commands.clusters.pywb_reads import ShardLoader
 from cdxmill.commands.clusters.serve import write_config
 from cdxmill.errors import InputError
@@ -127,3 +131,18 @@ def test_a_shard_on_a_web_server_is_read_by_ranges() -> None:
         assert loader.load(f"{web.url}/cdx-00000.gz", 190, -1).read() == bytes(range(190, 200))
         with pytest.raises(InputError, match=REFUSED):
             loader.load(f"{web.url}/moved", 0, 10)
+
+
+@pytest.mark.parametrize("does_listen", [True, False])
+def test_no_server_runs_on_after_the_command(
+    does_listen: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that does not end when it is asked to is killed."""
+    monkeypatch.setattr(serve, "_STOP_SECONDS", 600 if does_listen else 0.1)
+    os.mkfifo(tmp_path / "started")
+    handler = "SIG_DFL" if does_listen else "SIG_IGN"
+    code = f"signal.signal(signal.SIGTERM, signal.{handler}); open(sys.argv[1], 'w'); time.sleep(600)"
+    command = [sys.executable, "-c", f"import signal, sys, time; {code}", str(tmp_path / "started")]
+    with serve._running(command) as process:
+        (tmp_path / "started").read_bytes()
+    assert process.returncode == -(signal.SIGTERM if does_listen else signal.SIGKILL)

@@ -18,7 +18,7 @@ from cdxmill.formats.tree.prefix_btree import (
 )
 from cdxmill.formats.tree.tree_header import Header, format_header
 from cdxmill.stages.native import outline_block
-from cdxmill.stages.prefix_tree import search_tree
+from cdxmill.stages.prefix_tree import search_tree, write_tree
 from cdxmill.stages.prefix_tree.search_tree import DamagedTreeError
 from cdxmill.stages.prefix_tree.write_tree import ItemError, NotSortedError, TreeWriter
 
@@ -211,6 +211,15 @@ def test_a_disorder_between_two_batches_is_an_error() -> None:
     with pytest.raises(NotSortedError) as error:
         writer.add([b"a"], [b"\0\1\1"])
     assert (error.value.before, error.value.key) == (b"b", b"a")
+
+
+def test_more_blocks_than_a_tree_can_number_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    items = numbered([b"%050d" % number for number in range(9)])
+    monkeypatch.setattr(write_tree, "MOST_BLOCKS", 10)
+    assert found(reader_of(tree_of(items, 64), 2), *ALL) == items
+    monkeypatch.setattr(write_tree, "MOST_BLOCKS", 9)
+    with pytest.raises(ItemError, match="the tree has too many blocks"):
+        tree_of(items, 64)
 
 
 @pytest.mark.parametrize("size", [0, 9, 1 << 25])

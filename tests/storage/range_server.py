@@ -6,9 +6,11 @@ import re
 import socket
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
@@ -133,13 +135,21 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return None
         if file.statuses:
-            return self._refuse(file.statuses.pop(0), file.retry_after, file.page)
+            return self._refuse(file.statuses.pop(0), file.retry_after, file.page, file.headers)
         if file.moved_to is not None:
             return self._redirect(file.moved_to)
         return self._give(file)
 
-    def _refuse(self, status: int, retry_after: str | None = None, page: bytes = b"") -> None:
+    def _refuse(
+        self,
+        status: int,
+        retry_after: str | None = None,
+        page: bytes = b"",
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
         if retry_after is not None:
             self.send_header("Retry-After", retry_after)
         self.send_header(*(("Transfer-Encoding", "chunked") if page else ("Content-Length", "0")))

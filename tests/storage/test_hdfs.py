@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.errors import AbsentError, InputError, StoppedError, UsageError
+from cdxmill.storage.cache import open_cached
 from cdxmill.storage.hadoop import hdfs, web_hdfs
 from cdxmill.storage.location import locate
 
@@ -177,6 +178,8 @@ def test_absent_files_and_directories_are_told(node: NameNode) -> None:
     assert error_of("hdfs:///crawl/none") == "cannot be read (no such file); check the path"
     assert error_of("hdfs:///crawl") == "is a directory; name a file, or a directory with archives"
     assert error_of("hdfs://host") == "the URL has no path; use hdfs://[HOST[:PORT]]/PATH"
+    with pytest.raises(AbsentError, match="no such file"), open_cached("hdfs:///crawl/none"):
+        pass
 
 
 def test_a_body_that_is_cut_is_continued(node: NameNode, hurry: None) -> None:
@@ -274,3 +277,15 @@ def test_a_name_that_hdfs_does_not_give_stops_the_run(node: NameNode) -> None:
     node.page, node.page_status = b'{"boolean": false}', 200
     with pytest.raises(StoppedError, match="HDFS does not rename to this name; check the directory"):
         locate(URL).move(locate("hdfs://namenode:9000/other"))
+
+
+def test_ranges_one_after_the_other_are_read_from_one_answer(node: NameNode) -> None:
+    node.put("/crawl/long", BODY)
+    with locate("hdfs:///crawl/long").open_ranges() as read_at:
+        assert [read_at(100 * number, 100) for number in range(9)] == [
+            BODY[100 * number : 100 * number + 100] for number in range(9)
+        ]
+        assert node.operations().count("data OPEN") <= 2
+        for offset in (5000, 5100, 0):
+            assert read_at(offset, 100) == BODY[offset : offset + 100], "another place is another answer"
+        assert read_at(len(BODY) - 50, 100) == BODY[-50:]

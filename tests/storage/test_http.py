@@ -53,6 +53,24 @@ def test_a_refusal_is_told_at_once(
     assert slept == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "page", "told"),
+    [
+        ("application/json", b'{"message": "No Captures found"}', ": No Captures found"),
+        ("application/json; charset=utf-8", b'{"message": "no"}', ": no"),
+        ("application/json", b'{"message": 7}', ""),
+        ("application/json", b"[]", ""),
+        ("application/json", b"{", ""),
+        ("text/html", b'{"message": "no"}', ""),
+    ],
+)
+def test_the_message_of_a_refusal_is_told(
+    server: RangeServer, file: Served, kind: str, page: bytes, told: str
+) -> None:
+    file.statuses, file.page, file.headers = [404], page, {"Content-Type": kind}
+    assert error_of(server.url + A) == f"cannot be read (404 Not Found{told}); check the URL"
+
+
 @pytest.mark.parametrize("knows_ranges", [True, False])
 @pytest.mark.parametrize("change", ["etag", "modified", "size"])
 def test_a_file_that_changes_while_it_is_read_is_refused(

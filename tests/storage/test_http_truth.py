@@ -66,6 +66,12 @@ def test_an_encoding_that_is_not_that_of_the_stored_file_is_refused(
     assert "the server compresses the file" in error_of(server.url + A)
 
 
+def test_a_chunked_range_of_a_stored_gzip_file_is_refused(server: RangeServer, file: Served) -> None:
+    """Its server packs each range for itself: the length of what was stored is not known."""
+    file.headers["Content-Encoding"], file.tells_length = "gzip", False
+    assert "the server compresses the file" in error_of(server.url + A)
+
+
 def test_an_encoding_of_some_answers_only_is_refused(server: RangeServer, file: Served, hurry: None) -> None:
     with open_ranges(server.url + A) as read_at:
         file.headers["Content-Encoding"] = "gzip"

@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,6 +73,16 @@ def test_one_machine_of_several_may_not_know_ranges(
         assert read_at(0, 10) == BODY[:10]
 
 
+def test_a_range_is_no_answer_to_a_request_for_the_whole_file(
+    server: RangeServer, file: Served, hurry: None
+) -> None:
+    file.knows_ranges, file.cuts = False, [1000]
+    with open_ranges(server.url + A) as read_at:
+        file.statuses = [206]
+        assert read_at(0, len(BODY)) == BODY
+    assert server.ranges(A)[1:] == [None, None]
+
+
 def test_a_temporary_file_that_cannot_be_created_leaves_no_connection_open(
     server: RangeServer, file: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,6 +125,17 @@ def test_threads_share_a_file_without_ranges_and_download_it_once(
         with opened(server.url + A) as read_at, ThreadPoolExecutor(8) as pool:
             assert list(pool.map(lambda offset: read_at(offset, 9000), offsets)) == wanted
         assert server.ranges(A).count("bytes=0-0") == 1
+
+
+def test_a_shared_file_is_kept_in_a_new_directory_until_it_is_closed(
+    server: RangeServer, file: Served, tmp_path: Path
+) -> None:
+    file.knows_ranges = False
+    shared = tmp_path / "not/yet"
+    with open_known(server.url + A, shared) as read_at:
+        assert read_at(10, 20) == BODY[10:30]
+        assert [path.stat().st_size for path in shared.iterdir()] == [len(BODY)]
+    assert list(shared.iterdir()) == []
 
 
 def chunked(body: bytes) -> bytes:

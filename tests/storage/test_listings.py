@@ -221,9 +221,10 @@ def test_a_directory_of_hdfs_that_cannot_be_listed_is_one_failure(node: NameNode
     node.put("/in/b/b.warc.gz", b"x")
     node.put("/in/c/c.warc.gz", b"x")
     listing = node.RequestHandlerClass._liststatus  # type: ignore[attr-defined]
+    refused = "/in/b"
 
     def refuse(handler: Any, path: str, query: dict[str, str], body: bytes) -> None:
-        if path == "/in/b":
+        if path == refused:
             handler._refuse(403, "AccessControlException")
         else:
             listing(handler, path, query, body)
@@ -231,6 +232,9 @@ def test_a_directory_of_hdfs_that_cannot_be_listed_is_one_failure(node: NameNode
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(node.RequestHandlerClass, "_liststatus", refuse)
         found, failures = archives("hdfs:///in")
+        refused = "/in"
+        with pytest.raises(InputError, match=r"^hdfs:///in: refused"):
+            files_below("hdfs:///in")
     assert found == ["hdfs:///in/a.warc.gz", "hdfs:///in/c/c.warc.gz"]
     (failure,) = failures
     assert failure.startswith("hdfs:///in/b: refused (403 AccessControlException")

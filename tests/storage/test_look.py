@@ -39,6 +39,15 @@ def test_one_request_gives_size_and_start(trouble: dict[str, int], size: int, se
     assert len(server.seen) == 1
 
 
+def test_an_object_whose_start_cannot_be_read_has_a_size(
+    server: RangeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    server.add("/bucket/a", BODY).knows_ranges = False
+    assert seen(locate("s3://bucket/a"), 1000)[0][0] == len(BODY)
+    assert look(locate("s3://bucket/a"), 1000)[1] == b""
+
+
 def test_a_shorter_range_than_asked_for_is_the_start(server: RangeServer) -> None:
     server.add("/a", BODY).most = 300
     assert seen(locate(f"{server.url}/a"), 1000) == ((len(BODY), 0), BODY[:300])

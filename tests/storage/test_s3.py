@@ -285,6 +285,14 @@ def test_a_server_that_knows_no_ranges_is_refused(file: Served) -> None:
     assert error_of(URL) == told
 
 
+def test_more_than_the_range_says_is_no_answer(file: Served, hurry: None) -> None:
+    with open_ranges(URL) as read_at:
+        file.headers["Content-Range"] = f"bytes 100-149/{len(BODY)}"
+        file.wider = 100
+        with pytest.raises(InputError, match="the server sent 150 bytes for bytes 100-149"):
+            read_at(100, 50)
+
+
 def test_without_boto3_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
     with pytest.raises(UsageError) as caught, open_ranges(URL):

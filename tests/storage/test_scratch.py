@@ -25,10 +25,12 @@ def names(directory: Path) -> set[str]:
 
 
 def test_a_directory_is_deleted_at_the_end(tmp_path: Path) -> None:
+    before = len(names(Path("/proc/self/fd")))
     with temporary_directory(str(tmp_path)) as directory:
         (Path(directory) / "run").write_text("x")
         assert Path(directory).parent == tmp_path
     assert names(tmp_path) == set()
+    assert len(names(Path("/proc/self/fd"))) == before
 
 
 def test_a_later_run_deletes_only_the_directories_of_killed_runs(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, CDX_DIRECTORY, format_path_index
 from cdxmill.formats.own_records import FAILURES, OUTPUTS
 from cdxmill.inputs.cdx_files import take_inventory
-from cdxmill.inputs.named import Input, check_archives
+from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_bytes, human_seconds
 from cdxmill.outputs.existing import Rule, up_to_date
 from cdxmill.outputs.names import check_index_names, identity, unique_names
@@ -69,7 +69,6 @@ def build(
     `build_cluster` does, StoppedError if a machine was at fault for an archive.
     """
     start = time.monotonic()
-    check_archives(archives)
     check_index_names(archives)
     place = locate(place)
     place.check_writable()

@@ -26,7 +26,7 @@ from cdxmill.options.clusters import Serving
 from cdxmill.regex import regex
 from cdxmill.running.listening import bound, host_of
 from cdxmill.storage.local import make_directory, write_named
-from cdxmill.storage.location import Location, locate
+from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.own import read_own
 from cdxmill.version import install_extra
 
@@ -77,14 +77,18 @@ def serve(asked: Serving, meanwhile: Meanwhile | None = None) -> int:
     return status if status >= 0 else 128 - status
 
 
-def write_config(asked: Serving, directory: Path) -> Path:
+def write_config(asked: Serving, directory: PathOrUrl) -> Path:
     """Write the configuration of pywb to a directory. Returns its path.
 
     Raises UsageError as `serve`, and if another configuration exists there that may not be replaced.
     """
+    place = locate(directory)
+    if place.is_remote:
+        raise UsageError(f"{place}: not a local directory, as pywb needs for its configuration; use a path")
+    place.check_writable()
     config = pywb_config(asked).encode()
+    directory = Path(place.local)
     path = directory / CONFIG
-    locate(directory).check_writable()
     if not asked.replace and read_own(path) not in (b"", config):
         raise UsageError(f"{path}: already exists; use --replace, or choose another directory")
     make_directory(directory)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from cdxmill.cluster.find import find_index
 from cdxmill.cluster.reader import manifest_beside, open_cluster
-from cdxmill.cluster.split_files import check_splits_absent, split_files, write_splits
+from cdxmill.cluster.split_files import check_splits, split_files, write_splits
 from cdxmill.cluster.write import files_of
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.manifest import Manifest
@@ -47,8 +47,7 @@ def split_cluster(cluster: str, shards: int, output: PathOrUrl, kind: str, *, re
 
     Raises UsageError if a file exists and may not be replaced, or is one of the cluster; and as `points_of_cluster`.
     """
-    if not replace:
-        check_splits_absent(output, kind)
+    check_splits(output, kind, replace=replace)
     check_inputs_stay(split_files(output, kind), files_of(find_index(locate(cluster))))
     found = points_of_cluster(cluster, shards)
     write_splits(found.points, output, kind)

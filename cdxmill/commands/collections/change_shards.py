@@ -129,6 +129,7 @@ class _Result(NamedTuple):
 def make_changeable(asked: Adding | Removing, failures: Failures) -> None:
     """Check a cluster of another tool, and write what a change needs. Raises UsageError, InputError."""
     path = os.fspath(asked.cluster)
+    locate(path).check_writable()
     if not is_changeable(path):
         from cdxmill.commands.collections.adopt import adopt  # slow to import, and seldom needed
 

@@ -114,8 +114,8 @@ def _commit(
 ) -> None:
     files: dict[str, bytes] = {}
     queries = text_list(asked.queries)
-    is_whole = archives is not None and not (queries or asked.keys or asked.from_ts or asked.to)
-    if is_whole and archives is not None and has_archive_index(change.place):
+    is_whole = not (queries or asked.keys or asked.from_ts or asked.to)
+    if archives is not None and is_whole and has_archive_index(change.place):
         files |= _without(change, archives)
     if excluded:
         files |= _excluded(change, excluded)

@@ -68,10 +68,10 @@ class NewBeside(NamedTuple):
 
     def _is_of_this_place(self, record: OutputRecord) -> bool:
         """Whether the index is of the archive that stands where the new one will be. The old one may have the same name."""
-        row = None if self.index_file in self.retired else record.made_from(self.index_file)
-        if row:
-            return row.archive == recorded(self.new.location)
-        return self.index_file in self.retired or self.new.location.exists()
+        if self.index_file in self.retired:
+            return True
+        row = record.made_from(self.index_file)
+        return row.archive == recorded(self.new.location) if row else self.new.location.exists()
 
     def _has_own_index(self) -> bool:
         return all(INDEX.look(self.index_file, self.new))

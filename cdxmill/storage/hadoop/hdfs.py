@@ -221,7 +221,7 @@ class _File:
         with suppress(IndexError):
             while True:  # threads may share a file: each answer is taken by one of them
                 answer = self._unread.pop()
-                if answer.pos == offset and offset + size <= answer.end:
+                if answer.pos == offset:
                     return answer
                 answer.body.close()
         end = self._size if offset == self._last else offset + size

@@ -136,7 +136,7 @@ def is_inside(url: str) -> bool:
 @lru_cache(maxsize=8)
 def _manager(process: int, proxy: str | None, reach: Reach) -> urllib3.PoolManager:
     """The connections of one process: a forked process must not use those of its parent."""
-    options: dict[str, Any] = {"num_pools": _SERVERS, "maxsize": _PER_SERVER, "block": False}
+    options: dict[str, Any] = {"num_pools": _SERVERS, "maxsize": _PER_SERVER}
     if proxy is None:
         return checked_pools(reach, **options)
     secret = urllib3.util.parse_url(proxy).auth
