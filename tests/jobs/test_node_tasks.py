@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,7 @@ from tests.reliability.table import Row, read_table
 PACKER = ("--compressor", "zlib-ng", "--level", "5", "--section-lines", str(BLOCKS.section_lines))
 
 
+@cache
 def pythons() -> list[Path]:
     """This Python, and others on the PATH or in pyenv."""
     found = {Path(sys.executable).resolve()}
