@@ -18,6 +18,7 @@ import pyarrow.parquet
 import pytest
 
 from cdxmill.cli.main import main
+from cdxmill.spark.java import QUICK
 from cdxmill.stages.scan.fields import NAMES
 from tests.commands.test_scan import archive
 
@@ -306,8 +307,12 @@ def _same_rows(path: Path) -> int:
 def _counted_by_spark(folder: Path) -> int:
     """The rows with a URL or without one that Spark reads, in a process of its own."""
     code = (
-        "import sys; from pyspark.sql import SparkSession as S; s = S.builder.master('local[1]').getOrCreate();"
+        "import sys; from pyspark.sql import SparkSession as S; s = S.builder.master('local[1]')"
+        ".config('spark.ui.enabled', False).getOrCreate();"
         "print(len(s.read.parquet(sys.argv[1]).select('url', 'links').collect()))"
     )
-    run = subprocess.run([sys.executable, "-c", code, str(folder)], check=True, stdout=subprocess.PIPE)
+    env = {**os.environ, "JAVA_TOOL_OPTIONS": QUICK}
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], check=True, stdout=subprocess.PIPE, env=env
+    )
     return int(run.stdout)
