@@ -11,8 +11,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pandas  # type: ignore[import-untyped]
-import polars
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -267,6 +265,9 @@ def test_every_field_of_real_archives_is_the_same_in_json_lines_and_in_a_table(
     samples: Path, pywb_warcs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """All programs read the folder as one table, with its records and without the names of its files."""
+    import pandas  # type: ignore[import-untyped]  # slow to import
+    import polars
+
     named = re.compile(r"arc(\.w[ae]t)?(\.gz)?$")
     below = [path for folder in (pywb_warcs, samples) for path in sorted(folder.rglob("*"))]
     found = [path for path in below if path.is_file() and named.search(path.name)]

@@ -21,6 +21,7 @@ from tests.storage.conftest import moto_url
 __all__ = ["HardInputs", "hard_inputs", "moto_url"]
 
 
+collect_ignore = ["one_start.py"]  # it imports PySpark
 DIRECTORY = Path(__file__).parent
 
 
