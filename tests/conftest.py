@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +34,17 @@ def pytest_configure() -> None:
     )  # a loaded machine is no failure
     hypothesis.settings.load_profile("gate")
     read_services_once()
+
+
+@pytest.hookimpl(tryfirst=True)  # after those of the directories, and before xdist looks for groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests of a file run in one process, which builds once what they share. Groups come first: they take longest."""
+    alone = [item for item in items if "xdist_group" not in item.keywords]
+    items[:] = [*(item for item in items if "xdist_group" in item.keywords), *alone]
+    for path, tests in groupby(alone, lambda item: item.path):
+        mark = pytest.mark.xdist_group(f"{path.parent.name}.{path.stem}")
+        for item in tests:
+            item.add_marker(mark)
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

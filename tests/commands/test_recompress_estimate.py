@@ -6,6 +6,7 @@ import gzip
 import random
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,10 +38,10 @@ def pages(seed: int, number: int = 80) -> bytes:
     return b"".join(make_records(WarcRecipe(seed, number, 4000), f"{seed}.warc.gz"))
 
 
-COLLECTIONS = {
-    "pages": [pages(1), pages(2)],
-    "images and videos": [b"".join(media(n, b"image/jpeg", 9000 * n) for n in range(20)), media(50, b"video/mp4", 10 << 20)],
-    "mixed": [pages(3) + media(60, b"video/mp4", 1 << 20), pages(4, 8) + media(61, b"image/png", 90_000)],
+COLLECTIONS: dict[str, Callable[[], list[bytes]]] = {
+    "pages": lambda: [pages(1), pages(2)],
+    "images and videos": lambda: [b"".join(media(n, b"image/jpeg", 9000 * n) for n in range(20)), media(50, b"video/mp4", 10 << 20)],
+    "mixed": lambda: [pages(3) + media(60, b"video/mp4", 1 << 20), pages(4, 8) + media(61, b"image/png", 90_000)],
 }  # fmt: skip
 
 
@@ -60,7 +61,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_estimate_is_what_recompress_does(
     collection: str, dictionary: str, trained: Path, tmp_path: Path, run_cdxmill: RunCdxmill
 ) -> None:
-    for number, data in enumerate(COLLECTIONS[collection]):
+    for number, data in enumerate(COLLECTIONS[collection]()):
         (tmp_path / f"{number}.warc.gz").write_bytes(data)
     options = ["--dictionary", trained / dictionary] if dictionary else []
     done = run_cdxmill("recompress", "-p", "1", "--estimate", *options, tmp_path)

@@ -11,13 +11,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pandas  # type: ignore[import-untyped]
-import polars
 import pyarrow
 import pyarrow.parquet
 import pytest
 
 from cdxmill.cli.main import main
+from cdxmill.spark.java import QUICK
 from cdxmill.stages.scan.fields import NAMES
 from tests.commands.test_scan import archive
 
@@ -266,6 +265,9 @@ def test_every_field_of_real_archives_is_the_same_in_json_lines_and_in_a_table(
     samples: Path, pywb_warcs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """All programs read the folder as one table, with its records and without the names of its files."""
+    import pandas  # type: ignore[import-untyped]  # slow to import
+    import polars
+
     named = re.compile(r"arc(\.w[ae]t)?(\.gz)?$")
     below = [path for folder in (pywb_warcs, samples) for path in sorted(folder.rglob("*"))]
     found = [path for path in below if path.is_file() and named.search(path.name)]
@@ -306,8 +308,12 @@ def _same_rows(path: Path) -> int:
 def _counted_by_spark(folder: Path) -> int:
     """The rows with a URL or without one that Spark reads, in a process of its own."""
     code = (
-        "import sys; from pyspark.sql import SparkSession as S; s = S.builder.master('local[1]').getOrCreate();"
+        "import sys; from pyspark.sql import SparkSession as S; s = S.builder.master('local[1]')"
+        ".config('spark.ui.enabled', False).getOrCreate();"
         "print(len(s.read.parquet(sys.argv[1]).select('url', 'links').collect()))"
     )
-    run = subprocess.run([sys.executable, "-c", code, str(folder)], check=True, stdout=subprocess.PIPE)
+    env = {**os.environ, "JAVA_TOOL_OPTIONS": QUICK}
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], check=True, stdout=subprocess.PIPE, env=env
+    )
     return int(run.stdout)

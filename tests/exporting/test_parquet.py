@@ -10,8 +10,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import pandas  # type: ignore[import-untyped]
-import polars
 import pyarrow.parquet
 import pytest
 
@@ -61,6 +59,9 @@ def test_the_columns_are_those_of_common_crawl(cluster: Path) -> None:
 
 
 def test_every_line_is_a_row_for_duckdb_pandas_polars_and_pyarrow(cluster: Path, lines: list[bytes]) -> None:
+    import pandas  # type: ignore[import-untyped]  # slow to import
+    import polars
+
     assert export("c", "--to", "parquet", "-o", "t") == 0
     keys = [line.split(b" ")[0].decode() for line in lines]
     assert pyarrow.parquet.read_table("t")["url_surtkey"].to_pylist() == keys

@@ -44,7 +44,7 @@ HADOOP_DEV = DIRECTORY.parents[1] / "bin/hadoop-dev"
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.is_relative_to(DIRECTORY):
+        if item.path.parent == DIRECTORY:
             item.add_marker(pytest.mark.xdist_group(GROUPS.get(item.path.name, "hadoop")))
 
 

@@ -133,24 +133,26 @@ class Jobs:
         self._hadoop.run("timeout", "120", sys.executable, "-c", _WAIT, url, *names)
 
     def tasks(self, verb: str) -> Iterator[Task]:
-        """The tasks `hadoop_task.py VERB` that run now."""
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                words = (process / "cmdline").read_bytes().split(b"\0")
-                environ = (process / "environ").read_bytes().split(b"\0")
-                directory = (process / "cwd").readlink()
-            except OSError:
-                continue
-            given = dict(item.decode(errors="replace").partition("=")[::2] for item in environ if item)
-            is_ours = b"cdxmill_nodes/hadoop_task.py" in words and directory.is_relative_to(
-                self._hadoop.directory
-            )
-            is_started = (
-                "mapreduce_task_attempt_id" in given
-            )  # while a process starts, its environment is empty
-            if is_ours and is_started and verb.encode() in words:
-                partition, attempt = given["mapreduce_task_partition"], given["mapreduce_task_attempt_id"]
-                yield Task(int(process.name), int(partition), attempt, directory)
+        """The tasks `hadoop_task.py VERB` that run now. Asked often: of most processes only the command is read."""
+        for process in Path("/proc").iterdir():
+            if process.name.isdigit() and (task := self._task(process, verb)) is not None:
+                yield task
+
+    def _task(self, process: Path, verb: str) -> Task | None:
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if b"cdxmill_nodes/hadoop_task.py" not in words or verb.encode() not in words:
+                return None
+            environ = (process / "environ").read_bytes().split(b"\0")
+            directory = (process / "cwd").readlink()
+        except OSError:
+            return None
+        given = dict(item.decode(errors="replace").partition("=")[::2] for item in environ if item)
+        # while a process starts, its environment is empty
+        if not directory.is_relative_to(self._hadoop.directory) or "mapreduce_task_attempt_id" not in given:
+            return None
+        partition, attempt = given["mapreduce_task_partition"], given["mapreduce_task_attempt_id"]
+        return Task(int(process.name), int(partition), attempt, directory)
 
 
 def ended(process: subprocess.Popen[bytes]) -> Ended:

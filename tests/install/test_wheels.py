@@ -73,7 +73,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = directory / "checkout"
     ours = ("build", ".*", "*.egg-info", "__pycache__", "*.so", "tests", "quickstart-cluster*")
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*ours))
-    run(sys.executable, "-m", "build", "-q", "--sdist", "-o", directory, source, cwd=directory)
+    run(sys.executable, "-m", "build", "-q", "-n", "--sdist", "-o", directory, source, cwd=directory)
     (path,) = directory.glob("*.tar.gz")
     return path
 

@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,19 +37,21 @@ from tests.reliability.table import Row, read_table
 PACKER = ("--compressor", "zlib-ng", "--level", "5", "--section-lines", str(BLOCKS.section_lines))
 
 
+@cache
 def pythons() -> list[Path]:
-    """This Python, and others on the PATH or in pyenv."""
+    """This Python, and others on the PATH or in pyenv, each once. What pyenv has on the PATH starts one of its own."""
     found = {Path(sys.executable).resolve()}
     for minor in range(9, 15):
         path = shutil.which(f"python3.{minor}")
         if (
             path is not None
+            and Path(path).parent.name != "shims"
             and not subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode
         ):
-            found.add(Path(path))
+            found.add(Path(path).resolve())
     for home in Path("~/.pyenv/versions").expanduser().glob("3.*"):
         if int(home.name.split(".")[1]) >= 9:
-            found.add(home / "bin/python")
+            found.add((home / "bin/python").resolve())
     return sorted(found)
 
 

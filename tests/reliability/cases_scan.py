@@ -21,12 +21,12 @@ _HTML = "text/html"
 
 
 class ScanCase(NamedTuple):
-    """The body of the bad page, its HTTP fields, more options, and the code of a function for --call.
+    """The body of the bad page (a function makes a large one), its HTTP fields, more options, and the code of a function for --call.
 
     With a `fault` the archive is on a web server, and a request is sent `tries` times. `around` surrounds the run.
     """
 
-    body: bytes = PAGE
+    body: bytes | Callable[[], bytes] = PAGE
     fields: str = f"Content-Type: {_HTML}\r\n"
     options: tuple[str, ...] = ("--where", "text:needle")
     code: str = ""
@@ -38,7 +38,8 @@ class ScanCase(NamedTuple):
     def archive(self) -> bytes:
         """The archive with the three pages."""
         plain = f"Content-Type: {_HTML}\r\n"
-        bodies = [(self.body, self.fields) if number == BAD else (PAGE, plain) for number in range(len(URLS))]
+        body = self.body if isinstance(self.body, bytes) else self.body()
+        bodies = [(body, self.fields) if number == BAD else (PAGE, plain) for number in range(len(URLS))]
         return b"".join(_member(url, *body) for url, body in zip(URLS, bodies, strict=True))
 
 
@@ -51,7 +52,11 @@ def _member(url: str, body: bytes, fields: str) -> bytes:
     return gzip.compress(header.encode() + block + b"\r\n\r\n", 1)
 
 
-def _encoded(names: str, body: bytes) -> ScanCase:
+def _bomb() -> bytes:
+    return gzip.compress(PAGE + bytes(300 << 20), 1)
+
+
+def _encoded(names: str, body: bytes | Callable[[], bytes]) -> ScanCase:
     return ScanCase(body, f"Content-Type: {_HTML}\r\nContent-Encoding: {names}\r\n")
 
 
@@ -63,7 +68,6 @@ def _calls(code: str, *options: str) -> ScanCase:
 _TEXT = ("--where", "text:needle", "--extract", "url,main_text")
 _JSON = ("--where", "body:needle")
 _LARGE = b"<title>x</title><p>A needle</p>" + b"<p>" + b"word " * (8 << 20)
-_BOMB = gzip.compress(PAGE + bytes(300 << 20), 1)
 
 CASES = {
     "scan-broken-html": ScanCase(b"<<p <b></i>A needle<table></p><frameset><!-- <title"),
@@ -77,7 +81,7 @@ CASES = {
     "scan-brotli-in-gzip": _encoded("br, gzip", gzip.compress(brotli.compress(PAGE))),
     "scan-unknown-encoding": _encoded("sdch", PAGE),
     "scan-truncated": _encoded("gzip", gzip.compress(PAGE * 1000)[:-20]),
-    "scan-bomb": _encoded("gzip", _BOMB)._replace(options=_JSON),
+    "scan-bomb": _encoded("gzip", _bomb)._replace(options=_JSON),
     "scan-large": ScanCase(_LARGE),
     "scan-nested-tags": ScanCase(b"<div>" * 2_000_000 + PAGE, options=(*_TEXT, "--timeout", "30")),
     "scan-many-attributes": ScanCase(

@@ -18,7 +18,7 @@ SUMMARY: list[str] = []
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the tests of this folder in one process, so that the survey is made once and not once per process."""
     for item in items:
-        if item.path.is_relative_to(DIRECTORY):
+        if item.path.parent == DIRECTORY:
             item.add_marker(pytest.mark.xdist_group("second_opinion"))
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import cdxmill
+from cdxmill.spark.java import QUICK
 
 from ..material.cdx_server import CdxServer, cdx_server
 from .conftest import Wayback, enter_private_network
@@ -85,7 +86,7 @@ def test_heritrix_finds_the_digest_of_the_last_capture(root: Path, cluster: Clus
     lasts = [last for last in usual if not last["url"].endswith("*")]  # that asks for a prefix
     asked = [*(last["url"] for last in lasts), "http://absent.example/"]
     assert len(lasts) > 50
-    command = ["java", "-Xmx256m", "-cp", class_path(root, "heritrix"), "Heritrix"]
+    command = ["java", *QUICK.split(), "-Xmx256m", "-cp", class_path(root, "heritrix"), "Heritrix"]
     with cdx_server(f"web={cluster.directory}") as server:
         query = f"{server.site}/cdx/search/cdx?url=$u&limit=-1"
         done = subprocess.run(

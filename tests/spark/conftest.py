@@ -21,13 +21,14 @@ from tests.storage.conftest import moto_url
 __all__ = ["HardInputs", "hard_inputs", "moto_url"]
 
 
+collect_ignore = ["one_start.py"]  # it imports PySpark
 DIRECTORY = Path(__file__).parent
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.is_relative_to(DIRECTORY):
+        if item.path.parent == DIRECTORY:
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 

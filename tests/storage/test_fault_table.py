@@ -70,15 +70,20 @@ def material(tmp_path_factory: pytest.TempPathFactory, pywb_warcs: Path) -> Path
     return directory
 
 
+@pytest.fixture(scope="module")
+def served(material: Path) -> dict[str, bytes]:
+    """The files by their paths on the server."""
+    files = (path for path in material.rglob("*") if path.is_file())
+    return {f"/{path.relative_to(material)}": path.read_bytes() for path in files}
+
+
 @pytest.fixture
-def server(material: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
+def server(served: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
     monkeypatch.setattr(patience, "FIRST_WAIT", 0.001)
     monkeypatch.setattr(patience, "LONGEST_WAIT", 0.01)
     monkeypatch.setattr(patience, "READ_SECONDS", 0.3)
     with failing() as running:
-        for path in material.rglob("*"):
-            if path.is_file():
-                running.files[f"/{path.relative_to(material)}"] = path.read_bytes()
+        running.files.update(served)
         yield running
 
 

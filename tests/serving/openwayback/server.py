@@ -8,6 +8,8 @@ from concurrent.futures import Executor
 from pathlib import Path
 from urllib.parse import urlencode
 
+from cdxmill.spark.java import QUICK
+
 from ..conftest import Answer
 
 
@@ -18,7 +20,7 @@ class OpenWayback:
         self._network = network
         self._log = log
         # UTF-8, because the CDX server compresses its answers in the charset of the JVM.
-        command = ["java", "-Xmx256m", "-Dfile.encoding=UTF-8", "-cp", classes, "OpenWayback"]
+        command = ["java", *QUICK.split(), "-Xmx256m", "-Dfile.encoding=UTF-8", "-cp", classes, "OpenWayback"]
         self._process = network.submit(self._start, [*command, webapp, collection]).result()
         self._port = self._read_port()
 

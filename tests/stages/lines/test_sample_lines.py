@@ -21,6 +21,7 @@ FILES = [
     [b"%05d 2020 {}" % number + b" " * WINDOW for number in range(start, stop)]
     for start, stop in ((0, LARGE), (LARGE, LARGE + SMALL))
 ]
+TEXTS = [text_of(lines) for lines in (FILES[0], FILES[1][:7], FILES[1][7:], FILES[1])]
 BUCKET = 2000
 CRITICAL = 46.9
 """Of chi-square with 10 degrees of freedom: more comes by chance once in a million."""
@@ -29,17 +30,17 @@ CRITICAL = 46.9
 def one_reservoir(seed: int) -> list[bytes]:
     """Both files past one reservoir, the second in two lists."""
     reservoir = Reservoir(SIZE, str(seed))
-    for lines in (FILES[0], FILES[1][:7], FILES[1][7:]):
-        add_pieces([text_of(lines)], reservoir)
+    for text in TEXTS[:3]:
+        add_pieces([text], reservoir)
     return [key for _, key in reservoir.sample()]
 
 
 def merged_reservoirs(seed: int) -> list[bytes]:
     """A reservoir a file, as processes have them; the small file first."""
     samples = []
-    for number, lines in enumerate(reversed(FILES)):
+    for number, text in enumerate((TEXTS[3], TEXTS[0])):
         reservoir = Reservoir(SIZE, f"{seed}:{number}")
-        add_pieces([text_of(lines)], reservoir)
+        add_pieces([text], reservoir)
         samples.append(reservoir.sample())
     return [key for _, key in merge_samples(samples, SIZE)]
 

@@ -37,7 +37,9 @@ def test_every_line_has_the_same_chance_whatever_its_length_and_place(width: int
         for number in range(count)
     ]
     text = b"".join(lines)
-    counts = Counter(key[:2] for seed in range(seeds) for _, key in sampled(text, size, seed, ceiling))
+    counts = Counter(
+        key[:2] for seed in range(seeds) for _, key in sampled(text, size, seed, ceiling, len(text))
+    )
     expected = sum(counts.values()) / lots
     assert expected == seeds * size / lots
     assert sum((number - expected) ** 2 / expected for number in counts.values()) < CRITICAL
