@@ -151,12 +151,16 @@ def open_output(
             finished.report(path, failures)
         try:
             yield Output(place, work, failures, finished)
-        except OutageError:  # a rerun continues with what is made
+        except InputError as error:
+            if work != place and not isinstance(error, OutageError):  # a rerun continues after an outage
+                _discard_work(place, work, is_far)
             raise
-        except InputError:  # no input can be read, so nothing was made
-            if work != place and not needs_repair(place):  # else it is the old cluster, already
-                work.remove_tree() if is_far or place.properties.has_directories else discard(place)
-            raise
+
+
+def _discard_work(place: Location, work: Location, is_far: bool) -> None:
+    """Delete the directory of a run in which nothing was made, because no input can be read."""
+    if not needs_repair(place):  # else it is the old cluster, already
+        work.remove_tree() if is_far or place.properties.has_directories else discard(place)
 
 
 def _own_place(place: Location, run: str) -> Location:
