@@ -97,6 +97,15 @@ def test_records_are_the_same_whole_or_in_pieces(contents: list[bytes], dictiona
     assert indexed(data) == carefully(data)
 
 
+def test_other_data_in_a_skippable_frame_is_no_dictionary(contents: list[bytes], dictionary: bytes) -> None:
+    """A frame may contain anything, such as notes of another tool; that some of it is compressed shows nothing."""
+    part = frames(contents[:9], dictionary)
+    once, _ = indexed(part)
+    for notes in (b"notes", zstandard.compress(b"notes")):
+        lines, findings = indexed(part + DICTIONARY_FRAME + len(notes).to_bytes(4, "little") + notes + part)
+        assert (len(lines), findings.damage) == (2 * len(once), []), notes
+
+
 mutations = st.lists(st.tuples(st.integers(0, 1 << 30), st.integers(1, 255)), max_size=3)
 
 

@@ -155,6 +155,7 @@ def test_a_value_means_what_the_user_means(text: str) -> None:
 def test_urls_without_a_path_and_hosts_in_upper_case_in_the_archive() -> None:
     assert plan("url=http://www.iana.org").passes(record(url="http://www.iana.org/"))
     assert plan("url=http://www.iana.org/").passes(record(url="HTTP://WWW.iana.org"))
+    assert plan("url@urls").passes(record(url="HTTP://B.org"))
     assert plan("host=www.iana.org and domain@domains or host=WWW.IANA.org").passes(
         record(url="http://WWW.IANA.ORG/")
     )
