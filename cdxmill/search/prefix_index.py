@@ -191,9 +191,9 @@ def key_ranges_of_url(url: str, layout: Layout, match_type: str | None = None) -
         match_type = "domain" if url.startswith("*.") else "prefix" if url.endswith("*") else "exact"
         url = url.removeprefix("*.") if match_type == "domain" else url.removesuffix("*")
     host, slash, path = url.partition("://")[2 if "://" in url else 0].partition("/")
-    if not host or match_type == "range":
+    if not host:
         raise UsageError(f"{url[:200]}: cannot be searched in an index with the layout classic")
-    if match_type in ("host", "domain"):
+    if match_type not in ("exact", "prefix"):
         return key_ranges(host, layout, match_type)
     if match_type == "prefix":
         return key_ranges(f"http://{host}/{path}", layout, match_type)

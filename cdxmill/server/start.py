@@ -10,6 +10,7 @@ import gc
 import json
 import os
 import resource
+import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,7 +20,7 @@ from pathlib import Path
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from cdxmill.errors import StoppedError, UsageError
+from cdxmill.errors import CdxmillError, StoppedError, UsageError
 from cdxmill.messages import say
 from cdxmill.options.cdx_server import CdxServing
 from cdxmill.regex import regex
@@ -139,10 +140,18 @@ def _config(workers: int) -> uvicorn.Config:
 
 
 def application() -> Server:
-    """The application of a worker."""
+    """The application of a worker. One that cannot start ends the server, unless it would have replaced one that works."""
     told = json.loads(os.environ[_SETTINGS])
     started = _Started(**{**told, "access": tuple(told["access"])})
     end_with_parent()
+    try:
+        return _application(started)
+    except CdxmillError as error:
+        say(str(error))
+        sys.exit(uvicorn.config.STARTUP_FAILURE)
+
+
+def _application(started: _Started) -> Server:
     access = _access(started)
     memory = BlockMemory(started.cache - started.cache // ANSWERS) if started.cache else None
     collections = {

@@ -122,3 +122,42 @@ def test_bytes_without_a_record_header_are_refused(data: bytes) -> None:
     if not data.upper().startswith(b"WARC/"):
         with pytest.raises(HeaderError):
             parse_warc_header(data)
+
+
+@pytest.mark.parametrize(
+    ("block", "status", "content_type", "location"),
+    [
+        (b"HTTP/1.1\r\nContent-Type: a/b\r\n\r\n", None, b"a/b", None),
+        (b"HTTP/1.1 \r\nContent-Type:\r\n\r\n", None, None, None),
+        (b"HTTP/1.1  404\r\nContent-Type: a/b\r\n\r\n", b"404", b"a/b", None),
+        (b"HTTP/1.1 301\r\nLocation: \r\n\r\n", b"301", None, None),
+        (b"HTTP/1.1  301\r\nLocation: /a\r\n\r\n", b"301", None, b"/a"),
+        (b"HTTP/1.1  200\r\nLocation: /a\r\n\r\n", b"200", None, None),
+        (b"HTTP/1.1 200", b"200", None, None),
+        (b"\r\nContent-Type: a/b", None, None, None),
+    ],
+)
+def test_what_a_head_does_not_have_is_none(
+    block: bytes, status: bytes | None, content_type: bytes | None, location: bytes | None
+) -> None:
+    assert parse_http_head(block)[:3] == (status, content_type, location)
+
+
+@pytest.mark.parametrize(
+    ("data", "is_begun", "reason"),
+    [
+        (b"", True, "incomplete record header"),
+        (b"WARC/1.", True, "incomplete record header"),
+        (b"WARC/1.0\r\nWARC-Type: response\r\n", True, "incomplete record header"),
+        (b"WARC/7.0\r\n", False, "unknown WARC version 'WARC/7.0'"),
+        (b"GARBAGE 1.0, and more", False, "unknown WARC version 'GARBAGE 1.0, and more'"),
+        (b"odd\nWARC/1.0\r\n", False, "unknown WARC version 'odd'"),
+    ],
+)
+def test_a_header_that_may_go_on_is_not_taken_for_something_else(
+    data: bytes, is_begun: bool, reason: str
+) -> None:
+    with pytest.raises(HeaderError) as error:
+        parse_warc_header(data)
+    assert isinstance(error.value, UnfinishedHeader) is is_begun
+    assert str(error.value).startswith(reason)

@@ -59,8 +59,9 @@ def test_too_few_samples_are_an_error_with_the_reason() -> None:
 
 
 def test_an_own_id_depends_on_the_content_alone() -> None:
-    one, two = (DICTIONARY + bytes(4) + end for end in (b"a", b"b"))
-    ids = [int.from_bytes(with_own_id(data, None)[4:8], "little") for data in (one, two)]
-    assert ids[0] != ids[1]
-    assert all(MIN_ID <= number <= MAX_ID for number in ids)
+    smallest, largest, after = b"\x9d\n\xd9m", b"t#\xd8s", b"\xe4\xbe;\x16"  # by their CRC32
+    one, *others = (DICTIONARY + bytes(4) + end for end in (b"a", smallest, largest, after))
+    ids = [int.from_bytes(with_own_id(data, None)[4:8], "little") for data in (one, *others)]
+    assert MIN_ID < ids[0] < MAX_ID
+    assert ids[1:] == [MIN_ID, MAX_ID, MIN_ID]
     assert with_own_id(with_own_id(one, 77), None) == with_own_id(one, None)

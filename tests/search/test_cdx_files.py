@@ -28,6 +28,7 @@ QUERIES = [
     Query(limit=3),
     Query(sort="reverse", limit=5),
     Query(closest="2015", limit=2),
+    Query(sort="closest", closest="2013", limit=5),
     Query(from_ts="2013", to="2014", filter=("=status:200",)),
     Query(collapse="urlkey", output="json", fields=("url", "timestamp")),
     Query(resolve_revisits=True),

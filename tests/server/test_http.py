@@ -11,6 +11,8 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -327,3 +329,19 @@ def test_requests_that_come_together_are_answered_in_their_order(server: CdxServ
         response = http.client.HTTPResponse(cast("socket.socket", received))
         response.begin()
         assert response.read() == server.get(target).body
+
+
+def test_a_worker_that_cannot_start_ends_the_server_in_one_line(many_cluster: Path, tmp_path: Path) -> None:
+    """The cluster goes after it was checked."""
+    shutil.copytree(many_cluster, tmp_path / "c")
+    code = (
+        "import os, sys\nfrom cdxmill.server import start\nfrom cdxmill.cli.main import main\n"
+        "check = start._check\n"
+        "def checked(*asked):\n    check(*asked)\n    os.rename('c', 'gone')\n"
+        "start._check = checked\nsys.argv = ['cdxmill', 'cdx-server', 'c', '--port', '0']\nsys.exit(main())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, timeout=60)
+    assert done.returncode == 3, done.stderr
+    _, why, last = done.stderr.decode().splitlines()
+    assert why.startswith("c: ")
+    assert last == "cdxmill: the server could not start; see the messages above"

@@ -51,6 +51,14 @@ def test_a_search_finds_the_next_match_across_reads(data: bytes, chunk: int, off
     assert found == (match.start() if match else -1)
 
 
+@pytest.mark.parametrize("chunk", [1, 16, 20, 24, 50])
+def test_a_search_reads_until_the_only_match(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window_module, "OVERLAP", 8)
+    for place in range(120):
+        data = b"x" * place + b"\n" + b"y" * 30
+        assert window_of(data, chunk).search(re.compile(rb"\n"), 0) == place
+
+
 def test_sequential_reading_reads_no_byte_twice() -> None:
     data = bytes(100_000)
     read = 0

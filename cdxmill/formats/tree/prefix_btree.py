@@ -95,8 +95,8 @@ def are_sorted(keys: Sequence[bytes]) -> bool:
 def out_of_order(before: bytes, keys: Sequence[bytes]) -> tuple[bytes, bytes] | None:
     """The first of `keys` that is less than the one before it, after that one. `before` is in front of all. Requires: a key.
 
-    >>> out_of_order(b"a", [b"b", b"c"]), out_of_order(b"a", [b"b", b"a", b"c"])
-    (None, (b'b', b'a'))
+    >>> out_of_order(b"a", [b"b", b"c"]), out_of_order(b"a", [b"b", b"a", b"c"]), out_of_order(b"a", [b"a", b"a"])
+    (None, (b'b', b'a'), None)
     """
     if before <= keys[0] and are_sorted(keys):
         return None

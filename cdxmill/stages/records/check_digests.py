@@ -61,10 +61,9 @@ class Claim(NamedTuple):
             return value.lower() == digest.hex()
         if value.upper() == base64.b32encode(digest).decode().rstrip("="):
             return True
+        in_base64 = value.replace("-", "+").replace("_", "/") + "=" * (-len(value) % 4)
         try:
-            return base64.b64decode(value + "=" * (-len(value) % 4), b"-_", validate=True) == digest or (
-                base64.b64decode(value + "=" * (-len(value) % 4), validate=True) == digest
-            )
+            return base64.b64decode(in_base64, validate=True) == digest
         except (binascii.Error, ValueError):
             return False
 

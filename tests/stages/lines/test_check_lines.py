@@ -90,8 +90,10 @@ def test_a_line_has_a_maximum_length(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cdx_text, "MAX_LINE", 1 << 20)
     line = b"com,a)/ 2020 {%b}" % (b" " * ((1 << 20) - 15))
     assert len(line) == 1 << 20
-    assert fault(JSON + b"\n" + line + b"\n", 1 << 15) is None
-    assert fault(JSON + b"\n" + line[:-1] + b" }\n", 1 << 15) == "line 2 is longer than 1 MiB"
+    for number, before in ((1, b""), (2, JSON + b"\n")):
+        assert fault(before + line + b"\n", 1 << 15) is None
+        longer = before + line[:-1] + b" }\n"
+        assert fault(longer, 1 << 15) == f"line {number} is longer than 1 MiB"
 
 
 lines = st.lists(

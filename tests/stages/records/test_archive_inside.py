@@ -94,6 +94,30 @@ def test_the_peers_see_no_inner_record_either(outer: str) -> None:
     assert "outer" in ours
 
 
+SPLIT: dict[str, list[bytes]] = {
+    "closed with the last one": [*INNER[:2], INNER[2] + CLOSING],
+    "closed by itself": [*INNER, CLOSING],
+    "begun with the header": [ARCHIVE[:20], ARCHIVE[20:], CLOSING],
+    "not closed": INNER,
+    "closed by more": [*INNER, CLOSING + b"\r\n"],
+}
+
+
+@pytest.mark.parametrize("to_unit", [member, frame], ids=["gz", "zst"])
+@pytest.mark.parametrize("name", SPLIT)
+def test_a_record_in_several_units_ends_where_its_length_says_if_it_is_closed_there(
+    name: str, to_unit: Callable[[bytes], bytes]
+) -> None:
+    header = OUTER["at once"][: -len(ARCHIVE + CLOSING)]
+    units = [*OTHERS, header, *SPLIT[name], *OTHERS]
+    found, reasons = read(b"".join(map(to_unit, units)))
+    if name in ("not closed", "closed by more"):
+        assert OUTER["at once"] not in found
+        assert reasons
+    else:
+        assert (found, reasons) == ([*OTHERS, OUTER["at once"], *OTHERS], [])
+
+
 @UNITS
 @pytest.mark.parametrize("place", [0, 6, 12])
 @pytest.mark.parametrize("kind", DAMAGE)

@@ -38,6 +38,13 @@ def test_a_digest_is_of_its_bytes_and_of_no_others(algorithm: str, form: str) ->
         assert claim.is_of(other) is False
 
 
+@pytest.mark.parametrize("form", [base64.b64encode, base64.urlsafe_b64encode])
+def test_base64_with_other_characters_in_it_is_of_none(form: Callable[[bytes], bytes]) -> None:
+    for digest in digests("sha256"):
+        value = form(digest).decode()
+        assert not Claim("", "sha256", f"{value[:9]}!!!!{value[9:]}").is_of(digest)
+
+
 @pytest.mark.parametrize("value", ["", "?", "=", "abcde", "é", "00", "A" * 32, "z" * 40])
 def test_what_is_no_digest_is_of_none(value: str) -> None:
     for algorithm in ("md5", "sha1", "sha256"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 
 import pytest
 
@@ -37,3 +38,15 @@ def test_how_much_of_a_record_is_read_at_once(size: int) -> None:
     else:
         assert reads == [(7, len(stored))]
     assert all(offset >= 7 and offset + wanted <= 7 + len(stored) for offset, wanted in reads)
+
+
+@pytest.mark.parametrize("size", [100, 100_000])
+@pytest.mark.parametrize("store", [bytes, gzip.compress])
+def test_without_a_length_it_is_the_record_that_begins_there(
+    store: Callable[[bytes], bytes], size: int
+) -> None:
+    whole = record(size)
+    data = b"x" * 7 + store(whole) * 2
+    found = Archive(lambda offset, wanted: data[offset : offset + wanted]).record(7, None)
+    assert b"".join(found.content()) == whole
+    assert b"".join(found.stored()) == store(whole.removesuffix(b"\r\n\r\n") if found.is_plain else whole)

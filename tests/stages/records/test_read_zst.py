@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from isal import isal_zlib
 
 from cdxmill.capture import Record
-from cdxmill.formats.archives.zstd_dictionary import dictionary_of
+from cdxmill.formats.archives.zstd_dictionary import dictionary_of, with_own_id
 from cdxmill.stages import native
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.index_archive import Findings, index_archive
@@ -95,6 +95,26 @@ def test_records_are_the_same_whole_or_in_pieces(contents: list[bytes], dictiona
         counts.append(len(parts))
     data = frames(pieces, dictionary)
     assert indexed(data) == carefully(data)
+
+
+def test_other_data_in_a_skippable_frame_is_no_dictionary(contents: list[bytes], dictionary: bytes) -> None:
+    """A frame may contain anything, such as notes of another tool; that some of it is compressed shows nothing."""
+    part = frames(contents[:9], dictionary)
+    once, _ = indexed(part)
+    for notes in (b"notes", zstandard.compress(b"notes")):
+        lines, findings = indexed(part + DICTIONARY_FRAME + len(notes).to_bytes(4, "little") + notes + part)
+        assert (len(lines), findings.damage) == (2 * len(once), []), notes
+
+
+def test_a_part_with_another_dictionary_costs_only_itself(contents: list[bytes], dictionary: bytes) -> None:
+    own, part = frames(contents[:9], dictionary), frames(contents[9:20], with_own_id(dictionary, 40_000))
+    once, _ = indexed(own)
+    for behind, count in ((own, 2), (b"", 1)):
+        lines, findings = indexed(own + part + behind)
+        assert len(lines) == count * len(once)
+        assert [damage.offset for damage in findings.damage] == [len(own)]
+        assert "40000" in findings.damage[0].reason
+        assert f"{len(part)} bytes skipped" in findings.damage[0].reason
 
 
 mutations = st.lists(st.tuples(st.integers(0, 1 << 30), st.integers(1, 255)), max_size=3)

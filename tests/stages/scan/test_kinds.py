@@ -104,6 +104,7 @@ status=200 | lang=EN | language!=DE | host=WWW.EXAMPLE.COM | host=www.example.co
 host:EXAMPLE | host^=WWW. | host~^WWW\\. | domain=Example.COM | domain=.example.com | host@hosts | domain@domains
 link_host=SHOP.example.org | link_domain=ORG | link=HTTP://SHOP.example.org/x | link^=HTTP://shop.EXAMPLE
 link=http:\\\\shop.example.org/y/../x#top | link='https://stra\xdfe.org/a b' | link_host=STRA\xdfE.org | link_host=xn--strae-oqa.org
+link_host:STRA\xdfE | link_host^=Stra\xdfe | host:w. | host:.e
 mime=Text/HTML | mime:HTML | mime^=TEXT/ | mime~^TEXT | type=Response | type^=RESP
 time=2014 | time=2014-05 | time=2014-05-06 | time=2014-05-06T07:08:09Z | time='2014-05-06 07:08' | time^=2014-05
 time<2014-06 | time>=2014-05-06 | time>2014-04 | time@times | time!=2015-01
@@ -155,6 +156,7 @@ def test_a_value_means_what_the_user_means(text: str) -> None:
 def test_urls_without_a_path_and_hosts_in_upper_case_in_the_archive() -> None:
     assert plan("url=http://www.iana.org").passes(record(url="http://www.iana.org/"))
     assert plan("url=http://www.iana.org/").passes(record(url="HTTP://WWW.iana.org"))
+    assert plan("url@urls").passes(record(url="HTTP://B.org"))
     assert plan("host=www.iana.org and domain@domains or host=WWW.IANA.org").passes(
         record(url="http://WWW.IANA.ORG/")
     )

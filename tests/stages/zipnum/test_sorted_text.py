@@ -81,3 +81,11 @@ def test_pages_of_two_texts_one_after_the_other_are_not_sorted() -> None:
     assert File(TEXT).index().are_sorted(range(len(TEXT) // PAGE))
     assert not index.are_sorted([0, pages // 2 - 1, pages // 2 + 1, pages])
     assert index.are_sorted([0, 1, pages // 2 - 1])
+
+
+@pytest.mark.parametrize("size", [20, 9000])
+def test_pages_are_compared_by_the_lines_that_begin_in_them(size: int) -> None:
+    lines = [b"com,a)/%06d 2020 {%b}\n" % (number, b"x" * size) for number in range(600_000 // (size + 20))]
+    for given, is_sorted in ((lines, True), (lines[::-1], False)):
+        file = File(b"".join(given))
+        assert file.index().are_sorted(range(len(file.text) // PAGE)) is is_sorted
