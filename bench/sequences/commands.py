@@ -144,7 +144,7 @@ _ONE_FILE = {
         ("spare/dupes.warc.gz spare/c.warc.gz", "spare", "in"),
         (_REPLACE, ("", "--seed 2", "--level 1")),
         ("out/d", "out/d", "in/one.warc.gz"),
-        weight=1,
+        weight=2,
     ),
     "count": Kind(
         "count servers -p 1 {options} -o {output} {inputs}",
