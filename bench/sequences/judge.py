@@ -63,7 +63,7 @@ def _wrong_end(ran: Ran, trial: Trial) -> Iterator[str]:
     if run.reads_its_output or done.status == KILLED:
         return
     is_free = (run.has("--replace") and not past.changed) or not past.own
-    is_free = is_free and "is a directory" not in said
+    is_free = is_free and "is a directory" not in said and "that no export wrote" not in said
     if done.status == 2 and fresh.status != 2 and is_free:
         yield f"REFUSED {said}"
     elif done.status not in (2, fresh.status) and not run.rules.adds:
@@ -179,11 +179,16 @@ def _is_kept_in_cluster(ran: Ran, name: str, trial: Trial) -> bool:
 
 
 def _is_kept_and_said(ran: Ran, name: str, trial: Trial) -> bool:
-    """Whether a note says that a file is kept: the user changed it, or --update keeps it. `reindex` says it of a table of offsets."""
+    """Whether a note says that a file is kept: the user changed it, or --update keeps it.
+
+    `reindex` says it of a table of offsets. --update keeps what the user changed without a note.
+    """
+    is_changed, is_update = name in trial.past.changed, ran.run.has("--update")
     is_kept = name in ran.before and ran.done.files.get(name) == ran.before[name]
-    if not is_kept or not (name in trial.past.changed or ran.run.has("--update")):
+    if not is_kept or not (is_changed or is_update):
         return False
-    return "note: kept" in ran.done.stderr or name.endswith(".offsets.gz")
+    is_said = "note: kept" in ran.done.stderr or name.endswith(".offsets.gz")
+    return is_said or (is_changed and is_update)
 
 
 def _wrong_lists(ran: Ran) -> Iterator[str]:

@@ -16,6 +16,7 @@ from cdxmill.inputs.pipes import Pipes, filename_of
 from cdxmill.messages import count
 from cdxmill.regex import regex
 from cdxmill.running.failures import Failure, Failures
+from cdxmill.storage.local import status
 from cdxmill.storage.location import Location, PathOrUrl, join, locate
 from cdxmill.storage.walk import SPECIAL, Listing, files_below, files_like, is_glob, unfinished_in
 
@@ -199,7 +200,8 @@ class Search:
 
     def _add_local(self, named: str) -> None:
         path = _path_of(named)
-        if os.path.isdir(path):  # noqa: PTH112 - reports no error
+        found = status(path)
+        if found is not None and found.is_directory:
             self._take(files_below(path), path)
         elif is_glob(named) and not locate(named).is_remote and not os.path.lexists(path):
             self._take(files_like(path), None, path)

@@ -6,10 +6,12 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import cdxmill
+from cdxmill.cli.main import main
 from cdxmill.cluster.reader import manifest_beside, staged_manifest
 from cdxmill.cluster.split_files import stored_splits
 from cdxmill.cluster.write import fault_of, kept_shards, read_record
@@ -87,3 +89,21 @@ def test_merge_does_not_take_a_shard_for_corrupt_that_cannot_be_read(
     with pytest.raises((OutageError, StoppedError), match="Input/output error"):
         cdxmill.merge(str(cluster), output=tmp_path / "m")
     assert not (tmp_path / "m/cluster.json").exists()
+
+
+def test_a_directory_that_the_disk_does_not_show_is_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It would be listed in failures.tsv, and stay there: no archive has its name."""
+    (tmp_path / "in").mkdir()
+    real = os.stat
+
+    def fail(path: Any, **more: Any) -> os.stat_result:
+        if str(path).endswith("/in"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real(path, **more)
+
+    monkeypatch.setattr(os, "stat", fail)
+    assert main(["index", "-q", "-o", str(tmp_path / "out"), str(tmp_path / "in")]) == 3
+    assert f"{tmp_path}/in: cannot be read (Input/output error)" in capfd.readouterr().err
+    assert not (tmp_path / "out").exists()
