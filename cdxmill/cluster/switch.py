@@ -64,7 +64,7 @@ from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, INDEX, MANIFEST, SHARD, SUMMARY
 from cdxmill.running.lock import LOCK, check_held
 from cdxmill.running.resume import WORK, is_own_work, remove_work
-from cdxmill.storage.local import stopping, sync_directory
+from cdxmill.storage.local import OWN_TEMPORARY, stopping, sync_directory
 from cdxmill.storage.location import Location, ask_all
 
 MARK = ".replaces"
@@ -114,7 +114,8 @@ def _why_not_local(directory: Path) -> str | None:
 
 def _is_foreign(new: Location) -> bool:
     found = new.status()
-    is_own = found is not None and found.is_directory and (not entries(new) or (new / MARK).exists())
+    names = [name for name in entries(new) if not OWN_TEMPORARY.fullmatch(name)]  # of a run killed in `mark`
+    is_own = found is not None and found.is_directory and (not names or MARK in names)
     is_link = not new.is_remote and Path(new.local).is_symlink()
     return is_link or (found is not None and not is_own)
 
@@ -136,7 +137,7 @@ def mark(place: Location) -> Location:
     """Where the new cluster is built. It is marked as such, and created if it is missing. Raises StoppedError."""
     new = new_place(place)
     if place.properties.has_directories and not (new / MARK).exists():
-        with (new / MARK).write_atomic():
+        with (new / MARK).write_named():
             pass
         new.take_mode(place)
     return new

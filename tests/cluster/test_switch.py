@@ -18,6 +18,7 @@ from cdxmill.commands.clusters.zipnum import build_cluster
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.errors import InputError, OutageError, UsageError
 from cdxmill.running.failures import Failures
+from cdxmill.storage.local import temporary_name
 from cdxmill.storage.location import Location, locate
 
 from ..conftest import RunCdxmill
@@ -309,3 +310,18 @@ def test_an_outage_during_the_switch_loses_nothing(
     mend(locate(directory), print)
     assert is_whole(directory, new_cdx)
     assert len(foreign_files(directory)) == 2
+
+
+def test_a_run_that_was_killed_before_its_mark_had_its_name_is_in_nobodys_way(
+    tmp_path: Path, old_cdx: Path, new_cdx: Path
+) -> None:
+    build(tmp_path / "c", old_cdx, 3)
+    new_directory(tmp_path / "c").mkdir()
+    (new_directory(tmp_path / "c") / temporary_name(switch.MARK)).touch()
+    build(tmp_path / "c", new_cdx, 2, replace=True)
+    assert is_whole(tmp_path / "c", new_cdx)
+    assert [path.name for path in tmp_path.rglob("*.tmp")] == []
+    (new_directory(tmp_path / "c")).mkdir()
+    (new_directory(tmp_path / "c") / "mine.tmp").touch()
+    with pytest.raises(UsageError, match=r"\.c\.new is not of cdxmill; move it away"):
+        build(tmp_path / "c", old_cdx, 2, replace=True)
