@@ -24,7 +24,7 @@ def run_place(place: Location, run: str) -> Location:
 def start_run(place: Location, run: str) -> Location:
     """Create the directory of a run, with the access rights of `place`. Raises StoppedError."""
     own = run_place(place, run)
-    with (own / MARK).write_atomic():
+    with (own / MARK).write_named():
         pass
     if place.properties.has_directories:
         own.take_mode(place)
