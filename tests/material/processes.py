@@ -30,7 +30,7 @@ class Started:
     def wait_for(self, directory: Path, pattern: str) -> None:
         """Wait until a file that matches the pattern exists in the folder."""
         start = time.monotonic()
-        while not any(directory.glob(pattern)):
+        while not _has(directory, pattern):
             if self._process.poll() is not None or time.monotonic() - start > PATIENCE:
                 raise AssertionError(f"{pattern} did not appear")
             time.sleep(0.0005)
@@ -56,6 +56,13 @@ class Started:
                 return False
             time.sleep(0.02)
         return True
+
+
+def _has(directory: Path, pattern: str) -> bool:
+    """Whether a file matches. The command may delete a directory while it is searched."""
+    with contextlib.suppress(FileNotFoundError):
+        return any(directory.glob(pattern))
+    return False
 
 
 def stopped_at(directory: Path, pattern: str, args: Sequence[str | Path], tries: int = 1) -> None:
