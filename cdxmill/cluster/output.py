@@ -12,7 +12,6 @@ The directory is locked (running/lock.py).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -49,7 +48,7 @@ from cdxmill.running.failures import Failures
 from cdxmill.running.lock import LOCK, check_held, hold
 from cdxmill.running.resume import WORK, check_work, remove_work
 from cdxmill.storage.location import Location, ask_all, locate
-from cdxmill.storage.reading import bytes_if_any
+from cdxmill.storage.reading import json_if_any
 
 _SHARDS = f"{WORK}/shards.json"
 """Shards with smaller numbers are of the run that has not finished."""
@@ -269,9 +268,8 @@ def _has_points(place: Location, names: set[str], points: Sequence[bytes] | None
 
 def _own_shards(place: Location) -> set[str]:
     """The names of shards and parts that an unfinished run wrote. Raises OutageError."""
-    data = bytes_if_any(place / _SHARDS) or b""
     try:
-        most = int(json.loads(data))
+        most = int(json_if_any(place / _SHARDS))
     except (ValueError, TypeError):
         return set()
     found = [match for match in map(NUMBERED.fullmatch, entries(place)) if match is not None]

@@ -113,11 +113,13 @@ def _why_not_local(directory: Path) -> str | None:
 
 
 def _is_foreign(new: Location) -> bool:
+    if not new.is_remote and Path(new.local).is_symlink():
+        return True
     found = new.status()
+    if found is None or not found.is_directory:
+        return found is not None
     names = [name for name in entries(new) if not OWN_TEMPORARY.fullmatch(name)]  # of a run killed in `mark`
-    is_own = found is not None and found.is_directory and (not names or MARK in names)
-    is_link = not new.is_remote and Path(new.local).is_symlink()
-    return is_link or (found is not None and not is_own)
+    return bool(names) and MARK not in names
 
 
 def entries(place: Location) -> dict[str, bool]:

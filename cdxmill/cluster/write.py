@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cdxmill.cluster.find import find_index, location_names, resolved, why_refused
 from cdxmill.cluster.split_files import SPLITS, stored_splits, write_splits
@@ -48,7 +48,7 @@ from cdxmill.regex import regex
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import counted
 from cdxmill.storage.location import Location, PathOrUrl, locate
-from cdxmill.storage.reading import bytes_if_any, sha256_of
+from cdxmill.storage.reading import json_if_any, sha256_of
 from cdxmill.storage.scratch import Scratch
 
 if TYPE_CHECKING:  # they are slow to import, and most commands only read
@@ -110,13 +110,12 @@ def write_record(place: Location, record: RunRecord) -> None:
 
 def read_record(place: Location) -> RunRecord | None:
     """The record of a cluster; None if it has none, or a corrupt one. Raises OutageError."""
-    data = bytes_if_any(place / FINISHED) or b""
+    found = json_if_any(place / FINISHED)
     try:
-        found: Any = json.loads(data)
         failures = [Failure(*failure) for failure in found["failures"]]
         summary = list(map(int, found["summary"]))
         return RunRecord(str(found["run"]), summary, failures, list(map(str, found["files"])))
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         return None
 
 
@@ -180,11 +179,10 @@ def shards_of(place: Location) -> list[str]:
 
 def kept_shards(place: Location) -> dict[str, float]:
     """The replaced shards that are kept for readers, and since when. A corrupt list is an empty one. Raises OutageError."""
-    data = bytes_if_any(place / KEPT) or b""
+    found = json_if_any(place / KEPT)
     try:
-        found: Any = json.loads(data)
         return {name: float(since) for name, since in found.items() if NUMBERED.fullmatch(name)}
-    except (ValueError, AttributeError, TypeError, RecursionError):
+    except (ValueError, AttributeError, TypeError):
         return {}
 
 

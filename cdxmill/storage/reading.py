@@ -64,6 +64,16 @@ def bytes_if_any(place: Location) -> bytes | None:
         return None
 
 
+def json_if_any(place: Location) -> Any:
+    """The value in a small JSON file; None if the file is missing or corrupt. Raises OutageError."""
+    import json  # slow to import
+
+    try:
+        return json.loads(bytes_if_any(place) or b"")
+    except (ValueError, RecursionError):
+        return None
+
+
 def sha256_of(place: Location) -> str:
     """The SHA-256 of a file in hexadecimal digits. Raises InputError."""
     import hashlib  # slow to import

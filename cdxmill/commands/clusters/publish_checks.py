@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from cdxmill.cluster.find import INDEXES, no_directory
 from cdxmill.cluster.output import REPLACE, check_replaceable, place_of
+from cdxmill.cluster.reader import manifest_beside
 from cdxmill.cluster.split_files import SPLITS
 from cdxmill.cluster.write import COPIED, NUMBERED, fault_of, fault_of_splits, read_manifest
-from cdxmill.errors import InputError, OutageError, UsageError
+from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.manifest import Manifest
 from cdxmill.formats.clusters.zipnum import (
     ARCHIVES,
@@ -223,12 +224,8 @@ class PublishTarget:
 def _known(target: Location, found: Mapping[str, Entry]) -> dict[str, str]:
     """The SHA-256 of the shards that are there already. Raises OutageError, UsageError."""
     if MANIFEST in found:
-        try:
-            return {shard.name: shard.sha256 for shard in read_manifest(target / MANIFEST).files}
-        except OutageError:
-            raise
-        except InputError:
-            return {}
+        manifest = manifest_beside(target)
+        return {} if manifest is None else {shard.name: shard.sha256 for shard in manifest.files}
     if COPIED in found and (data := bytes_if_any(target / COPIED)) is not None:
         try:
             return {str(name): str(digest) for name, digest in json.loads(data).items()}

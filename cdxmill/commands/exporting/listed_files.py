@@ -10,7 +10,7 @@ from cdxmill.errors import StoppedError, UsageError
 from cdxmill.formats.own_records import APART
 from cdxmill.running.lock import sweep
 from cdxmill.storage.location import Location
-from cdxmill.storage.reading import bytes_if_any
+from cdxmill.storage.reading import json_if_any
 
 LIST = f"{APART}/export.json"
 
@@ -54,8 +54,7 @@ def check_replaceable(place: str, found: Collection[str], own: Collection[str], 
 
 def files_listed(place: Location, name: str = LIST) -> set[str]:
     """The files that an earlier export wrote, by its list. Raises OutageError."""
-    data = bytes_if_any(place / name) or b""
     try:
-        return {name, *json.loads(data)["files"]}
-    except (ValueError, KeyError, TypeError):
+        return {name, *json_if_any(place / name)["files"]}
+    except (KeyError, TypeError):
         return set()
