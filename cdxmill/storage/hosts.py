@@ -90,6 +90,9 @@ class _Table:
         """The numbers and the text of a server, as they are packed: each request needs them."""
         number, key = self._known.get(host) or self._found(host)
         found = _SLOT.unpack_from(self._map, number * _SLOT.size)
+        if found[0] != key:  # another server took the place, and this one may have another since
+            number, key = self._found(host)
+            found = _SLOT.unpack_from(self._map, number * _SLOT.size)
         return found if found[0] == key else _UNKNOWN
 
     def _found(self, host: str) -> tuple[int, int]:
