@@ -178,7 +178,7 @@ def _notes(results: Sequence[RecompressedArchive], options: RecompressOptions) -
             " the proofs beside the archives have both names"
         )
     if options.any_digest and (number := sum(result.wrong_digests for result in results)):
-        yield f"note: {count(number, 'record')} do not have the digest in their header (--any-digest)"
+        yield f"note: {count(number, 'record')} with another digest in the header than the bytes have (--any-digest)"
 
 
 def _incomplete(

@@ -161,7 +161,7 @@ def make_report(inputs: Inputs, asked: Reporting, failures: Failures) -> Report:
     """
     sums = Sums(is_one=not inputs.parts or not inputs.parts[0].with_urls or len(inputs.parts) == 1)
     early: dict[int, PartSums] = {}
-    with Progress("reading lines", len(inputs.parts), _size_of(inputs.places), asked.quiet) as progress:
+    with Progress("reading lines", len(inputs.parts), _size_of(inputs.parts), asked.quiet) as progress:
         failures.show_on(progress)
         for number, part in run_tasks(read_part, inputs.parts, asked.processes, progress.tick):
             stop_at_outage(part.findings)
@@ -181,9 +181,9 @@ def make_report(inputs: Inputs, asked: Reporting, failures: Failures) -> Report:
     return report
 
 
-def _size_of(places: Sequence[Location]) -> int:
+def _size_of(parts: Sequence[ReportPart]) -> int:
     with suppress(InputError):
-        return total_size(places)
+        return total_size([locate(part.path) for part in parts])
     return 0
 
 
