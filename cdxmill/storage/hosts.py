@@ -31,8 +31,10 @@ _RATES = {"data.commoncrawl.org": 50.0, ".amazonaws.com": 50.0, "": 10.0}
 """Requests per second to the hosts of others, by the end of the name. Common Crawl serves a few thousand to all its users."""
 _SLOTS = 64
 """Servers that are remembered. A further one takes the place of another, which begins anew."""
-_SLOT = struct.Struct("=Qddd3IB83p")
-"""128 bytes, so that a number is never read while half of it is written."""
+_REST, _LONG_REST = 60.0, 900.0
+"""Seconds. Then a server that did not answer, or that refused, is asked again, with one try: a CDX server lives longer than an outage."""
+_SLOT = struct.Struct("=Qdddd3IB83p")
+"""136 bytes, so that a number is never read while half of it is written."""
 _CONTACT = "CDXMILL_CONTACT"
 _FRESH = 1.0
 """Seconds. An answer is noted again only after this time."""
@@ -56,6 +58,8 @@ class _Host:
     """Until when the server wants no request."""
     answered: float = 0.0
     """When it last gave an answer that can be used."""
+    rests: float = 0.0
+    """Until when nothing is asked of it, if it is given up."""
     troubled: tuple[int, ...] = (0, 0, 0)
     """The files that failed since then."""
     notes: int = 0
@@ -65,12 +69,16 @@ class _Host:
 
     def packed(self) -> bytes:
         why = self.why.encode("utf-8", "replace")[:82]
-        return _SLOT.pack(self.key, self.turn, self.pause, self.answered, *self.troubled, self.notes, why)
+        times = self.turn, self.pause, self.answered, self.rests
+        return _SLOT.pack(self.key, *times, *self.troubled, self.notes, why)
 
     @classmethod
     def unpacked(cls, data: bytes) -> _Host:
-        key, turn, pause, answered, *troubled, notes, why = _SLOT.unpack(data)
-        return cls(key, turn, pause, answered, tuple(troubled), notes, why.decode("utf-8", "replace"))
+        key, turn, pause, answered, rests, *troubled, notes, why = _SLOT.unpack(data)
+        return cls(key, turn, pause, answered, rests, tuple(troubled), notes, why.decode("utf-8", "replace"))
+
+    def give_up(self, why: str, rest: float = _REST) -> None:
+        self.why, self.rests = why, time.monotonic() + rest
 
 
 class _Table:
@@ -242,19 +250,20 @@ def _until(table: _Table, host: str, rate: float | None) -> float:
 
 def _pause(table: _Table, host: str) -> float:
     """Until when the server wants no request. Raises GivenUp."""
-    _, _, pause, *_, why = table.now(host)
-    if why:
+    _, _, pause, _, rests, *_, why = table.now(host)
+    if why and time.monotonic() < rests:
         raise GivenUp(why.decode("utf-8", "replace"))
     return float(pause)
 
 
 def answered(host: str) -> None:
     """Note an answer that shows that the server works."""
-    _, _, _, last, _, _, trouble, notes, _ = _table().now(host)
+    _, _, _, last, _, _, _, trouble, notes, why = _table().now(host)
     now = time.monotonic()
-    if trouble or notes & TROUBLED or now - last > _FRESH:
+    if trouble or why or notes & TROUBLED or now - last > _FRESH:
         with _table().changing(host) as found:
             found.answered, found.troubled, found.notes = now, (0, 0, 0), found.notes & ~TROUBLED
+            found.why = ""
 
 
 def has_answered(host: str) -> bool:
@@ -268,6 +277,11 @@ def is_silent(host: str) -> bool:
     return any(found.troubled) and not found.answered
 
 
+def was_given_up(host: str) -> bool:
+    """Whether a server was given up, and has not worked since."""
+    return bool(_table().find(host)[1].why)
+
+
 def pause(host: str, seconds: float) -> None:
     """Note that the server wants no request for some seconds."""
     with _table().changing(host) as found:
@@ -277,7 +291,7 @@ def pause(host: str, seconds: float) -> None:
 def refused(host: str, url: str, status: int) -> None:
     """Note that the server refuses a file. TROUBLES of them in a row, and the server is given up. A `host` of "" is none."""
     if host and is_polite() and not is_optional():
-        _count(host, url, f"refused {TROUBLES} files in a row ({status})")
+        _count(host, url, f"refused {TROUBLES} files in a row ({status})", _LONG_REST)
 
 
 def failed(host: str, url: str, reason: str, since: float | None) -> None:
@@ -288,18 +302,18 @@ def failed(host: str, url: str, reason: str, since: float | None) -> None:
     is_dead = since is not None and _table().find(host)[1].answered + _FRESH < (since + time.monotonic()) / 2
     if is_dead:
         with _table().changing(host) as found:
-            found.why = f"did not answer ({reason})"
+            found.give_up(f"did not answer ({reason})")
     elif is_polite():
         _count(host, url, f"did not answer for {TROUBLES} files in a row ({reason})")
 
 
-def _count(host: str, url: str, why: str) -> None:
+def _count(host: str, url: str, why: str, rest: float = _REST) -> None:
     mark = hash(url) & (1 << 32) - 1 | 1
     with _table().changing(host) as found:
         if mark not in found.troubled:
             found.troubled = (*found.troubled[1:], mark)
         if all(found.troubled):
-            found.why = found.why or why
+            found.give_up(found.why or why, rest)
 
 
 TROUBLED, SLOWED, WHOLE = 1, 2, 4

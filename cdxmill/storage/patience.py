@@ -123,7 +123,8 @@ class Tries:
         most = self._most(failure)
         if self._failed >= most or spent >= self._patience(failure):
             self._give_up(failure)
-            much = f"after {most} tries" if self._failed >= most else f"for {max(1, spent):.0f} s"
+            tries = "again" if most == 1 else f"after {most} tries"
+            much = tries if self._failed >= most else f"for {max(1, spent):.0f} s"
             raise OutageError(self._url, f"did not answer ({failure.reason}) {much}", "run it again")
         wait = self._wait(failure.wait)
         if wait >= _SHOWN_FROM or now - self._last >= _LONG:
@@ -134,7 +135,9 @@ class Tries:
         self._last = time.monotonic()
 
     def _most(self, failure: TryAgain) -> int:
-        """The number of tries."""
+        """The number of tries: one if the server was given up before."""
+        if failure.host and hosts.was_given_up(failure.host):
+            return 1
         return MORE_TRIES if self._is_host and hosts.has_answered(failure.host) else TRIES
 
     def _patience(self, failure: TryAgain) -> float:

@@ -1,0 +1,82 @@
+"""A process that lives longer than an outage of its storage, such as a CDX server, reads again after it."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from cdxmill.cluster.reader import open_cluster
+from cdxmill.errors import OutageError
+from cdxmill.options.queries import Query
+from cdxmill.search.opened import OpenCluster
+from cdxmill.search.query import PreparedQuery
+from cdxmill.storage import hosts, patience
+
+from .conftest import HOSTS, Remote, line_of
+
+
+class Clock(SimpleNamespace):
+    """The time of the machine, and what has passed in a test. Nobody sleeps."""
+
+    def __init__(self) -> None:
+        super().__init__(passed=0.0)
+
+    def monotonic(self) -> float:
+        return time.monotonic() + float(self.passed)
+
+    def sleep(self, seconds: float) -> None:
+        self.passed += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    for module in (hosts, patience):
+        monkeypatch.setattr(module, "time", made)
+    return made
+
+
+def lines_at(cluster: OpenCluster, url: str) -> list[bytes]:
+    """What a CDX server answers: its clusters stay open."""
+    prepared = PreparedQuery(Query(match_type="exact"))
+    return [line for lines in prepared.answer(cluster, prepared.keys(url)) for line in lines]
+
+
+def page_of(host: str, page: int) -> tuple[str, list[bytes]]:
+    return f"http://{host}/page/{page:04d}", [line_of(host, page, day) for day in (1, 2)]
+
+
+@pytest.mark.parametrize(("status", "rest"), [(503, 60), (403, 900)])
+def test_an_open_cluster_is_read_again_after_an_outage(
+    status: int, rest: float, remote: Remote, clock: Clock
+) -> None:
+    """It was refused for ever, until the process was started again."""
+    shards = [file for path, file in remote.server.files.items() if path.endswith(".gz")]
+    with open_cluster(remote.url) as reader:
+        cluster = OpenCluster.of(reader)
+        url, lines = page_of("b.com", 123)
+        assert lines_at(cluster, url) == lines
+        clock.passed += 100
+        for file in shards:
+            file.statuses = [status] * 100
+        for host in (*HOSTS, HOSTS[0]):  # a server that has no cluster.loc has answered
+            with pytest.raises(OutageError):
+                lines_at(cluster, page_of(host, 321)[0])
+        asked = len(remote.server.seen)
+        clock.passed += rest - 10
+        with pytest.raises(OutageError, match="not requested, because"):
+            lines_at(cluster, page_of(HOSTS[0], 321)[0])
+        assert len(remote.server.seen) == asked
+        clock.passed += 10
+        for _ in range(2):
+            with pytest.raises(OutageError):
+                lines_at(cluster, page_of(HOSTS[0], 321)[0])
+            assert len(remote.server.seen) == asked + 1, "one try"
+        for file in shards:
+            file.statuses = []
+        clock.passed += rest
+        for host in HOSTS:
+            url, lines = page_of(host, 321)
+            assert lines_at(cluster, url) == lines
