@@ -21,7 +21,7 @@ from cdxmill.cluster.find import (
     why_refused,
 )
 from cdxmill.cluster.open_shards import OpenShard, OpenShards
-from cdxmill.errors import AbsentError, CorruptError, InputError, RefusedError
+from cdxmill.errors import AbsentError, CorruptError, InputError, OutageError, RefusedError
 from cdxmill.formats.clusters.zipnum import (
     CHANGE,
     INDEX,
@@ -99,14 +99,30 @@ class ClusterReader:
                 self._open.remove(shard, known)
             finally:
                 self._open.give_back(known)
-        for place in self._places(shard):
-            if place not in errors:
-                try:
-                    return self._open_and_read(shard, place, offset, size)
-                except InputError as error:
-                    errors[place] = error
+        data = self._read_anew(shard, offset, size, errors)
+        if data is not None:
+            return data
         self.check_unchanged()
         raise self._with_refused(os.fsdecode(shard), next(iter(errors.values())))
+
+    def _read_anew(
+        self, shard: bytes, offset: int, size: int, errors: dict[Location, InputError]
+    ) -> bytes | None:
+        """The bytes from the first location that can be read; None if there is none. `errors` get why.
+
+        Raises OutageError if cluster.loc, which may name further locations, cannot be read now.
+        """
+        try:
+            for place in self._places(shard):
+                if place not in errors:
+                    try:
+                        return self._open_and_read(shard, place, offset, size)
+                    except InputError as error:
+                        errors[place] = error
+        except OutageError as error:
+            outages = [one for one in errors.values() if isinstance(one, OutageError)]
+            raise (*outages, error)[0] from None
+        return None
 
     def _with_refused(self, shard: str, error: InputError) -> InputError:
         """The error, and the first location in cluster.loc that was not tried because others' content named it."""
@@ -263,7 +279,7 @@ class ClusterReader:
 
     @cached_property
     def _locations(self) -> Locations:
-        """The rows of cluster.loc. Raises InputError if a local one cannot be read."""
+        """The rows of cluster.loc. Raises InputError if a local one cannot be read, OutageError if the storage does not answer."""
         for name in location_names(self._index_file.name):
             place = self._directory / name
             if not self.is_remote and not place.exists():
@@ -271,11 +287,13 @@ class ClusterReader:
             try:
                 with optional():
                     return dict(parse_locations(place.read_bytes()).rows)
-            except InputError as error:
+            except (AbsentError, RefusedError):
                 if not self.is_remote:
                     raise
-                if not isinstance(error, AbsentError | RefusedError):
-                    return {}
+            except InputError as error:
+                if not self.is_remote or isinstance(error, OutageError):
+                    raise
+                return {}
         return {}
 
 

@@ -80,3 +80,21 @@ def test_an_open_cluster_is_read_again_after_an_outage(
         for host in HOSTS:
             url, lines = page_of(host, 321)
             assert lines_at(cluster, url) == lines
+
+
+def test_shards_elsewhere_are_found_after_an_outage(remote: Remote, clock: Clock) -> None:
+    """A cluster.loc that could not be read when it was first needed was taken for one without rows, for ever."""
+    body = remote.server.files.pop("/c/cdx-00000.gz").body
+    remote.server.add("/other/cdx-00000.gz", body)
+    table = remote.server.add(
+        "/c/cluster.loc", f"cdx-00000.gz\t{remote.server.url}/other/cdx-00000.gz\n".encode()
+    )
+    table.statuses = [503] * patience.MORE_TRIES
+    url, lines = page_of("a.com", 123)
+    with open_cluster(remote.url) as reader:
+        cluster = OpenCluster.of(reader)
+        with pytest.raises(OutageError, match=r"cluster\.loc: did not answer"):
+            lines_at(cluster, url)
+        clock.passed += 60
+        table.statuses = []
+        assert lines_at(cluster, url) == lines
