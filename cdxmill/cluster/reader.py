@@ -20,14 +20,13 @@ from cdxmill.cluster.find import (
     shard_locations,
     why_refused,
 )
+from cdxmill.cluster.manifest_file import manifest_beside, manifest_of_index, staged_manifest
 from cdxmill.cluster.open_shards import OpenShard, OpenShards
 from cdxmill.errors import AbsentError, CorruptError, InputError, OutageError, RefusedError
 from cdxmill.formats.clusters.zipnum import (
-    CHANGE,
     INDEX,
     LOCATIONS,
     MANIFEST,
-    STAGED_MANIFEST,
     SUMMARY,
     NumberedBlock,
     number_of,
@@ -40,7 +39,6 @@ from cdxmill.stages.zipnum.secondary_index import LOCAL_PAGE, REMOTE_PAGE, Damag
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.optional import optional
-from cdxmill.storage.reading import bytes_if_any
 
 if TYPE_CHECKING:
     from cdxmill.cluster.overlays import Overlay
@@ -217,7 +215,7 @@ class ClusterReader:
             return
         if found == self._manifest.blocks:
             return
-        staged = _parsed(staged_manifest(self._directory))
+        staged = staged_manifest(self._directory)
         if staged is not None and found == staged.blocks:  # cluster.json follows in a moment
             self._manifest = staged
         elif self.has_other_index():
@@ -252,9 +250,7 @@ class ClusterReader:
     def _manifest(self) -> Manifest | None:
         """A missing or corrupt one is not an error, unless there are overlays. During a change, it is that of the index."""
         self._listed = self._manifest_state()
-        if self.state is not None and _is_moved_in(self._directory):
-            return _parsed(staged_manifest(self._directory)) or manifest_beside(self._directory)
-        return manifest_beside(self._directory)
+        return manifest_of_index(self._directory) if self.state else manifest_beside(self._directory)
 
     @cached_property
     def overlays(self) -> list[Overlay]:
@@ -375,33 +371,3 @@ def _open_index(cluster: Location, files: ExitStack) -> tuple[Location, ReadAt, 
             raise InputError(place.text, "the server does not report the file size", "download the cluster")
         return place, ranges.read_at, ranges.size, ranges.entry
     raise refused or no_index(cluster)
-
-
-def manifest_beside(directory: Location) -> Manifest | None:
-    """The cluster.json of a directory; None if it has none, or none that cdxmill can read.
-
-    Raises OutageError if the storage does not answer: without this file, answers would be others.
-    """
-    with optional():
-        return _parsed(bytes_if_any(directory / MANIFEST))
-
-
-def _parsed(data: bytes | None) -> Manifest | None:
-    """The manifest; None if there is none, or none that cdxmill can read."""
-    if data is None:
-        return None
-    from cdxmill.formats.clusters.manifest import parse_manifest  # imported only if there is one
-
-    with suppress(ValueError):
-        return parse_manifest(data)
-    return None
-
-
-def _is_moved_in(directory: Location) -> bool:
-    """Whether the index of a change is in its place, and cluster.json perhaps not: see cluster/change."""
-    return (directory / STAGED_MANIFEST).exists() and not (directory / CHANGE / INDEX).exists()
-
-
-def staged_manifest(directory: Location) -> bytes | None:
-    """The cluster.json of a change that is being moved in; None if there is none. Raises OutageError."""
-    return bytes_if_any(directory / STAGED_MANIFEST)

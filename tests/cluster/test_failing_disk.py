@@ -12,7 +12,7 @@ import pytest
 
 import cdxmill
 from cdxmill.cli.main import main
-from cdxmill.cluster.reader import manifest_beside, staged_manifest
+from cdxmill.cluster.manifest_file import manifest_beside, staged_manifest
 from cdxmill.cluster.split_files import stored_splits
 from cdxmill.cluster.write import fault_of, kept_shards, read_record
 from cdxmill.commands.collections import other_clusters

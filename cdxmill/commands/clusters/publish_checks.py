@@ -8,8 +8,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from cdxmill.cluster.find import INDEXES, no_directory
+from cdxmill.cluster.manifest_file import manifest_beside
 from cdxmill.cluster.output import REPLACE, check_replaceable, place_of
-from cdxmill.cluster.reader import manifest_beside
 from cdxmill.cluster.split_files import SPLITS
 from cdxmill.cluster.write import COPIED, NUMBERED, fault_of, fault_of_splits, read_manifest
 from cdxmill.errors import InputError, UsageError

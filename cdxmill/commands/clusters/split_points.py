@@ -7,7 +7,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from cdxmill.cluster.find import find_index
-from cdxmill.cluster.reader import manifest_beside, open_cluster
+from cdxmill.cluster.manifest_file import manifest_beside
+from cdxmill.cluster.reader import open_cluster
 from cdxmill.cluster.split_files import check_splits, split_files, write_splits
 from cdxmill.cluster.write import files_of
 from cdxmill.errors import InputError, UsageError

@@ -15,7 +15,7 @@ from cdxmill.checks.claims import ClusterFiles, read_claims
 from cdxmill.cluster.archive_index import has_archive_index
 from cdxmill.cluster.exclude import read_excluded
 from cdxmill.cluster.find import local_directory
-from cdxmill.cluster.reader import manifest_beside
+from cdxmill.cluster.manifest_file import manifest_beside
 from cdxmill.cluster.split_files import SPLITS, stored_splits
 from cdxmill.commands.clusters.zipnum import Beside, ClusterSummary, build_cluster, zipnum_options
 from cdxmill.commands.collections.merge_shards import make_merged
