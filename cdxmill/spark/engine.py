@@ -153,7 +153,7 @@ class Engine:
         """What makes the results of a step, and the number of tasks."""
         context = self._start()
         blobs = list(map(pickle.dumps, step.tasks))
-        join = pickle.dumps((step.join, step.shared))
+        join = pickle.dumps((SharedWork(step.join), step.shared))
         splitting = working(self._archive, pickle.dumps(SharedWork(step.split)))
         join_sent = joining(self._archive, join)
         most = _SPLITS_PER_CORE * context.defaultParallelism if self._is_local else len(blobs)

@@ -32,6 +32,7 @@ from cdxmill.running.failures import Failure, stop_at_outage
 from cdxmill.running.resume import WORK
 from cdxmill.stages.lines.merge_lines import MOST_RUNS, fewer_runs, merge_blocks
 from cdxmill.stages.lines.sort_lines import Run, Slice, cut_run
+from cdxmill.storage.hosts import begin_run
 from cdxmill.storage.local import stopping
 from cdxmill.storage.location import Location, join, locate
 from cdxmill.storage.own import create_own
@@ -81,19 +82,32 @@ class ShardWork(NamedTuple):
 
 
 class SharedWork:
-    """What tasks do, as it is sent to the nodes: once for all of them, with the dictionaries that the user gave."""
+    """What tasks do, as it is sent to the nodes: once for all of them, with the dictionaries that the user gave.
 
-    def __init__(self, do: Callable[[Any], Any]) -> None:
+    A further attempt asks the servers that an earlier one gave up: Spark may run both in one process.
+    """
+
+    def __init__(self, do: Callable[..., Any]) -> None:
         self._do, self._dictionaries = do, all_known()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         for dictionary in self._dictionaries:
             know(dictionary)
+        if _attempt():
+            begin_run()
 
-    def __call__(self, task: Any) -> Any:
-        """Do a task."""
-        return self._do(task)
+    def __call__(self, *given: Any) -> Any:
+        """Do a task, or a partition of a shuffle."""
+        return self._do(*given)
+
+
+def _attempt() -> int | None:
+    """The number of this attempt at a task, from 0 on; None on the driver."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return None if context is None else int(context.attemptNumber())
 
 
 class OnNode(NamedTuple):
@@ -104,10 +118,8 @@ class OnNode(NamedTuple):
 
     def check_reached(self, failures: Sequence[Failure]) -> None:
         """Raise StoppedError if a machine was at fault for one of them, and another attempt, elsewhere, may succeed."""
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        if context is not None and context.attemptNumber() + 1 < self.tries:
+        attempt = _attempt()
+        if attempt is not None and attempt + 1 < self.tries:
             stop_at_outage(failures)
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import partial
 from io import BytesIO
 from pathlib import Path
 
 import pytest
+from pyspark import TaskContext
 
 from cdxmill.commands import count
 from cdxmill.commands.clusters.build import build
@@ -21,7 +25,8 @@ from cdxmill.running.failures import Failure, Failures
 from cdxmill.spark import counting, jobs
 from cdxmill.spark.engine import Engine, Shuffle
 from cdxmill.spark.jobs import CountRunner, IndexRunner, Maker
-from cdxmill.spark.tasks import OnNode, index_archive
+from cdxmill.spark.tasks import OnNode, SharedWork, index_archive
+from cdxmill.storage import hosts
 from cdxmill.storage.location import locate
 from tests.storage.fault_server import FaultServer, failing
 
@@ -145,3 +150,15 @@ def test_spark_tries_such_an_archive_again(engine: Engine, refusing: FaultServer
     ((_, result),) = engine.run_tasks(work, [task], 1, lambda: None)
     assert result.failures == []
     assert (tmp_path / "a.cdx.gz").exists()
+
+
+def test_a_further_attempt_asks_servers_that_the_first_gave_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark may run it in the same process, where it failed at once: all attempts were over before a short outage was."""
+    blob, context = pickle.dumps(SharedWork(len)), TaskContext()
+    monkeypatch.setattr(TaskContext, "_taskContext", context)
+    hosts.failed("archive.example", "https://archive.example/a", "503", time.monotonic() - 60)
+    for attempt, is_left_alone in ((0, True), (1, False)):
+        monkeypatch.setattr(context, "_attemptNumber", attempt)
+        assert pickle.loads(blob)("four") == 4
+        with pytest.raises(hosts.GivenUp) if is_left_alone else nullcontext():
+            hosts.wait_for_turn("archive.example", None)
