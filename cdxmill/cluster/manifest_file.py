@@ -6,19 +6,36 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from cdxmill.formats.clusters.zipnum import CHANGE, INDEX, MANIFEST, STAGED_MANIFEST
+from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import Location
 from cdxmill.storage.optional import optional
-from cdxmill.storage.reading import bytes_if_any
+from cdxmill.storage.reading import bytes_if_any, if_any
 
 if TYPE_CHECKING:
     from cdxmill.formats.clusters.manifest import Manifest
 
 
-def manifest_of_index(directory: Location) -> Manifest | None:
-    """As `manifest_beside`. While a change is being moved in, it is the new one as soon as the index is."""
-    if _is_moved_in(directory):
-        return staged_manifest(directory) or manifest_beside(directory)
-    return manifest_beside(directory)
+def manifest_of_index(directory: Location) -> tuple[Manifest | None, Entry | None]:
+    """As `manifest_beside`, and the state of the file (see `Ranges.entry`).
+
+    While a change is being moved in, it is the new one as soon as the index is. Raises OutageError.
+    """
+    staged = (
+        staged_manifest(directory) if directory.properties.can_write and _is_moved_in(directory) else None
+    )
+    place = directory / MANIFEST
+    with optional():
+        data, state = if_any(place, lambda: _with_state(place)) or (None, None)
+    return staged or _parsed(data), state
+
+
+def _with_state(place: Location) -> tuple[bytes, Entry | None]:
+    if not place.is_remote:
+        state = place.status()  # before it is read: if it changes in between, the state is an old one
+        return place.read_bytes(), state
+    from cdxmill.storage.cache import read_with_entry  # slow to import, and only remote files need it
+
+    return read_with_entry(place)
 
 
 def manifest_beside(directory: Location) -> Manifest | None:

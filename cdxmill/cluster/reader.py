@@ -100,7 +100,8 @@ class ClusterReader:
         data = self._read_anew(shard, offset, size, errors)
         if data is not None:
             return data
-        self.check_unchanged()
+        with suppress(OutageError):
+            self.check_unchanged()
         raise self._with_refused(os.fsdecode(shard), next(iter(errors.values())))
 
     def _read_anew(
@@ -144,26 +145,23 @@ class ClusterReader:
         return BlockReader(read or self.read, tables=self.tables)
 
     def has_changed(self) -> bool:
-        """Whether the index or cluster.json has changed since it was opened. Not over HTTP; elsewhere at a URL it is asked seldom."""
+        """Whether the index or cluster.json has changed since it was opened. At a URL it is asked seldom."""
         if self.is_remote and time.monotonic() - self._checked <= UNCHECKED:
             return False
         self._checked = time.monotonic()
-        return self.has_other_index() or (self._listed is not None and self._listed != self._manifest_state())
+        return self.has_other_index() or _is_other(self._manifest_file, self._listed)
 
     @property
     def version(self) -> tuple[Entry, Entry | None] | None:
-        """The state of the index, and of the manifest, which lists overlays. None over HTTP."""
+        """The state of the index, and of the manifest, which lists overlays. None if a web server tells none."""
         return None if self.state is None else (self.state, self._listed)
 
-    def _manifest_state(self) -> Entry | None:
-        return None if self.state is None else self._manifest_file.status()
-
     def has_other_index(self) -> bool:
-        """Whether the index is another one than that which was opened. Not over HTTP."""
-        return self.state is not None and self._index_file.status() != self.state
+        """Whether the index is another one than that which was opened."""
+        return _is_other(self._index_file, self.state)
 
     def check_unchanged(self) -> None:
-        """Raise Replaced if the cluster was replaced since it was opened: its shards are others now. Not over HTTP.
+        """Raise Replaced if the cluster was replaced since it was opened: its shards are others now.
 
         The shards of one that was only changed (cluster/change) have names of their own.
         """
@@ -249,8 +247,8 @@ class ClusterReader:
     @cached_property
     def _manifest(self) -> Manifest | None:
         """A missing or corrupt one is not an error, unless there are overlays. During a change, it is that of the index."""
-        self._listed = self._manifest_state()
-        return manifest_of_index(self._directory) if self.state else manifest_beside(self._directory)
+        manifest, self._listed = manifest_of_index(self._directory)
+        return manifest
 
     @cached_property
     def overlays(self) -> list[Overlay]:
@@ -291,6 +289,14 @@ class ClusterReader:
                     raise
                 return {}
         return {}
+
+
+def _is_other(file: Location, known: Entry | None) -> bool:
+    """Whether a file is another one than that whose entry is known. False if no entry is known, or now refused by a web server."""
+    if known is None:
+        return False
+    found = file.status()
+    return found != known and (found is not None or file.properties.can_write)
 
 
 @contextmanager
@@ -349,7 +355,7 @@ def open_known(place: Location) -> AbstractContextManager[ReadAt]:
 
 
 def _open_index(cluster: Location, files: ExitStack) -> tuple[Location, ReadAt, int, Entry | None]:
-    """The index, its `read_at`, its size in bytes, and its state; None over HTTP."""
+    """The index, its `read_at`, its size in bytes, and its state; None if a web server tells none."""
     refused: InputError | None = None
     for place in index_files(cluster):
         if not place.is_remote:

@@ -31,7 +31,7 @@ from cdxmill.errors import CdxmillError, InputError, absent
 from cdxmill.messages import note
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import write_atomic
-from cdxmill.storage.location import Location, PathOrUrl, locate
+from cdxmill.storage.location import Location, PathOrUrl, locate, pieces
 from cdxmill.storage.web.connections import give_back
 from cdxmill.storage.web.http import open_once, shared_path
 from cdxmill.storage.web.http_file import HttpFile, NoRanges
@@ -48,7 +48,8 @@ ReadAt = Callable[[int, int], bytes]
 class Ranges(NamedTuple):
     """`read_at(offset, size)` of a file, and its size in bytes. None if the size is unknown.
 
-    `entry` is its size and time where `status` gives them again with one request: not over HTTP.
+    `entry` is what `status` gives again, with one request, as long as the file is the same; None if its server tells no
+    time and no ETag.
     """
 
     read_at: ReadAt
@@ -66,6 +67,12 @@ def open_cached(url: PathOrUrl) -> Iterator[Ranges]:
         else:
             pages = _Pages(ranges.read_at, ranges.size, _directory(place.text, version))
             yield ranges._replace(read_at=pages.read_at)
+
+
+def read_with_entry(place: Location) -> tuple[bytes, Entry | None]:
+    """The content of a small file, not kept, and its entry as in `Ranges`. Raises InputError."""
+    with _open(place) as (ranges, _):
+        return b"".join(pieces(ranges.read_at)), ranges.entry
 
 
 @contextmanager
@@ -155,14 +162,18 @@ def _open(place: Location) -> Iterator[tuple[Ranges, str]]:
         if entry is None:
             raise absent(place.text)
         with place.open_ranges() as read_at:
-            yield Ranges(read_at, entry.size, entry), f"{entry.modified} {entry.size}"
+            yield Ranges(read_at, entry.size, entry), f"{entry.modified} {entry.size} {entry.tag}"
         return
     file = HttpFile(place.text)
     answer = file.first_answer()
     if answer.status != 200:
         give_back(answer)
         version = answer.headers.get("etag") or answer.headers.get("last-modified") or ""
-        yield Ranges(file.read_at, file.size), version and f"{version} {file.size}"
+        entry = file.entry()
+        yield (
+            Ranges(file.read_at, file.size, entry if entry.tag else None),
+            version and f"{version} {file.size}",
+        )
         return
     answer.close()
     with place.open_ranges() as read_at:  # fetches the whole file, once

@@ -7,13 +7,15 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from stat import S_ISREG
-from typing import IO, Any, cast
+from typing import IO, Any, TypeVar, cast
 
 from cdxmill.errors import InputError, OutageError, RefusedError
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import input_error, open_ranges
 from cdxmill.storage.location import Location, PathOrUrl, locate, pieces
 from cdxmill.storage.wacz import WaczFiles
+
+Read = TypeVar("Read")
 
 
 def look(place: Location, size: int) -> tuple[Entry | None, bytes]:
@@ -49,13 +51,18 @@ def _head(place: Location, size: int) -> bytes:
 
 
 def bytes_if_any(place: Location) -> bytes | None:
-    """The content of a small file that may be missing; None if it is, or if it is too large.
+    """The content of a small file that may be missing; None if it is, or if it is too large. Raises OutageError."""
+    return if_any(place, place.read_bytes)
+
+
+def if_any(place: Location, read: Callable[[], Read]) -> Read | None:
+    """What `read` reads of a small file that may be missing; None if it is, or if it is too large.
 
     A remote storage without the right to list answers 403 for a missing file, too. Raises OutageError: what is decided
     without this file would be wrong.
     """
     try:
-        return place.read_bytes()
+        return read()
     except OutageError as error:
         if isinstance(error, RefusedError) and place.is_remote:
             return None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import cdxmill
-from cdxmill.cluster import manifest_file, reader
+from cdxmill.cluster import reader
 from cdxmill.cluster.reader import ClusterReader, Replaced, open_cluster
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.manifest import parse_manifest
@@ -76,14 +76,10 @@ def number_of_lines(cluster: Path) -> int:
 def test_a_cluster_json_that_follows_its_index_in_a_moment_is_read_again(
     cluster: Path, changed: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old, read = parse_manifest(changed), manifest_file.manifest_beside
-    answers = iter([old])
-    for module in (reader, manifest_file):
-        monkeypatch.setattr(module, "manifest_beside", lambda place: next(answers, None) or read(place))
+    old = parse_manifest(changed)
+    monkeypatch.setattr(reader, "manifest_of_index", lambda _: (old, None))
     assert number_of_lines(cluster) == 9001
-    assert next(answers, None) is None
-    for module in (reader, manifest_file):
-        monkeypatch.setattr(module, "manifest_beside", lambda _: old)
+    monkeypatch.setattr(reader, "manifest_beside", lambda _: old)
     with pytest.raises(InputError, match="the index is truncated, or belongs to another cluster"):
         number_of_lines(cluster)
 

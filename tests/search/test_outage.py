@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+import cdxmill
+from cdxmill.cluster import reader
 from cdxmill.cluster.reader import open_cluster
-from cdxmill.errors import OutageError
+from cdxmill.errors import InputError, OutageError
 from cdxmill.options.queries import Query
+from cdxmill.search.kept import KeptCluster
 from cdxmill.search.opened import OpenCluster
 from cdxmill.search.query import PreparedQuery
 from cdxmill.storage import hosts, patience
 
-from .conftest import HOSTS, Remote, line_of
+from ..material.cdx_files import write_plain
+from .conftest import ALL, HOSTS, Remote, line_of
 
 
 class Clock(SimpleNamespace):
@@ -33,7 +38,7 @@ class Clock(SimpleNamespace):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in (hosts, patience):
+    for module in (hosts, patience, reader):
         monkeypatch.setattr(module, "time", made)
     return made
 
@@ -48,20 +53,20 @@ def page_of(host: str, page: int) -> tuple[str, list[bytes]]:
     return f"http://{host}/page/{page:04d}", [line_of(host, page, day) for day in (1, 2)]
 
 
-@pytest.mark.parametrize(("status", "rest"), [(503, 60), (403, 900)])
+@pytest.mark.parametrize(("status", "rest", "requests"), [(503, 60, 1), (403, 900, 2)])
 def test_an_open_cluster_is_read_again_after_an_outage(
-    status: int, rest: float, remote: Remote, clock: Clock
+    status: int, rest: float, requests: int, remote: Remote, clock: Clock
 ) -> None:
     """It was refused for ever, until the process was started again."""
-    shards = [file for path, file in remote.server.files.items() if path.endswith(".gz")]
-    with open_cluster(remote.url) as reader:
-        cluster = OpenCluster.of(reader)
+    files = remote.server.files.values()
+    with open_cluster(remote.url) as opened:
+        cluster = OpenCluster.of(opened)
         url, lines = page_of("b.com", 123)
         assert lines_at(cluster, url) == lines
         clock.passed += 100
-        for file in shards:
+        for file in files:
             file.statuses = [status] * 100
-        for host in (*HOSTS, HOSTS[0]):  # a server that has no cluster.loc has answered
+        for host in (*HOSTS, HOSTS[0]):  # the first finds no cluster.loc: the server has answered
             with pytest.raises(OutageError):
                 lines_at(cluster, page_of(host, 321)[0])
         asked = len(remote.server.seen)
@@ -73,8 +78,10 @@ def test_an_open_cluster_is_read_again_after_an_outage(
         for _ in range(2):
             with pytest.raises(OutageError):
                 lines_at(cluster, page_of(HOSTS[0], 321)[0])
-            assert len(remote.server.seen) == asked + 1, "one try"
-        for file in shards:
+            assert len(remote.server.seen) == asked + requests, (
+                "one try of the index, and one of a shard if that is only refused"
+            )
+        for file in files:
             file.statuses = []
         clock.passed += rest
         for host in HOSTS:
@@ -91,10 +98,32 @@ def test_shards_elsewhere_are_found_after_an_outage(remote: Remote, clock: Clock
     )
     table.statuses = [503] * patience.MORE_TRIES
     url, lines = page_of("a.com", 123)
-    with open_cluster(remote.url) as reader:
-        cluster = OpenCluster.of(reader)
+    with open_cluster(remote.url) as opened:
+        cluster = OpenCluster.of(opened)
         with pytest.raises(OutageError, match=r"cluster\.loc: did not answer"):
             lines_at(cluster, url)
         clock.passed += 60
         table.statuses = []
         assert lines_at(cluster, url) == lines
+
+
+def test_a_cluster_that_is_replaced_on_a_web_server_is_opened_again(
+    remote: Remote, clock: Clock, tmp_path: Path
+) -> None:
+    """A CDX server went on with the old index, and could not read the new shards, until it was started again."""
+    first = page_of("a.com", 1)
+    kept = KeptCluster(remote.url)
+    with kept.opened() as cluster:
+        assert lines_at(cluster, first[0]) == first[1]
+    lines = [line for line in ALL if b"page/0001" not in line]
+    path = write_plain(tmp_path / "new.cdxj", lines)
+    cdxmill.zipnum(path, output=tmp_path / "new", shards=3, numlines=20)
+    for place in ("cluster.idx", *(f"cdx-0000{number}.gz" for number in range(3))):
+        remote.server.add(f"/c/{place}", (tmp_path / "new" / place).read_bytes()).etag = '"two"'
+    with kept.opened() as cluster, pytest.raises(InputError):
+        lines_at(cluster, first[0])
+    clock.passed += 6
+    with kept.opened() as cluster:
+        assert lines_at(cluster, first[0]) == []
+        assert lines_at(cluster, page_of("c.org", 300)[0]) == page_of("c.org", 300)[1]
+    kept.close()
