@@ -10,7 +10,6 @@ import gc
 import json
 import os
 import resource
-import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -148,7 +147,7 @@ def application() -> Server:
         return _application(started)
     except CdxmillError as error:
         say(str(error))
-        sys.exit(uvicorn.config.STARTUP_FAILURE)
+        os._exit(uvicorn.config.STARTUP_FAILURE)  # a parent that asks while a worker ends waits for a minute
 
 
 def _application(started: _Started) -> Server:
