@@ -107,22 +107,15 @@ def test_an_index_without_shards_has_the_locations_of_the_source(
     assert run_cdxmill("lookup", target, "http://host003.com/*").stdout == wanted
 
 
-def test_an_index_that_is_served_stays_until_its_shards_are_there(
-    cluster: Path, lines: Path, tmp_path: Path
-) -> None:
+def test_an_index_that_is_served_stays_until_its_shards_are_there(cluster: Path, tmp_path: Path) -> None:
     """One shard is corrupt, and so nothing was left of the index."""
-    target = tmp_path / "indexes"
+    target, shard = tmp_path / "indexes", cluster / "cdx-00002.gz"
     assert main(["publish", "-q", "--index-only", str(cluster), str(target)]) == 0
-    before, shard = files_of(target), cluster / "cdx-00002.gz"
-    whole = shard.read_bytes()
-    shard.write_bytes(whole[:-100] + b"x" + whole[-99:])
+    before, data = files_of(target), shard.read_bytes()
+    shard.write_bytes(data[:-100] + b"x" + data[-99:])
     assert main(["publish", "-q", "-p", "1", str(cluster), str(target)]) == 1
-    after = files_of(target)
-    assert after.keys() - before.keys() == {"cdx-00000.gz", "cdx-00001.gz"}
-    assert {name: after[name] for name in before} == before
-    shard.write_bytes(whole)
-    assert main(["publish", "-q", str(cluster), str(target)]) == 0
-    check_cluster(target, sort_unique([lines]), 500)
+    copied = {name: (cluster / name).read_bytes() for name in ("cdx-00000.gz", "cdx-00001.gz")}
+    assert files_of(target) == {**before, **copied}
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ CALLS: dict[str, Callable[[Path, Path], Any]] = {
     "count": lambda at, out: cdxmill.count("links", at / "warcs", output=out, processes=1),
     "merge": lambda at, out: cdxmill.merge([at / "C", at / "D"], output=out, processes=1),
     "prefix index": lambda at, out: cdxmill.build_prefix_index(at / "C", output=f"{out}.tree"),
-    "recompress": lambda at, out: cdxmill.recompress(at / "warcs", output=out, group=8, processes=1),
+    "recompress": lambda at, out: cdxmill.recompress(at / "warcs", output=out, group=True, processes=1),
     "scan": lambda at, out: cdxmill.scan(at / "warcs", output=out, extract="url,title,links", processes=1),
 }
 
