@@ -147,6 +147,9 @@ def test_a_corrupt_table_gives_no_index(
     assert run("reindex", "-o", "out", "--offsets", "zst", "cdx") == 1
     assert reason in capfd.readouterr().err
     assert not Path("out/below/iana.cdx.gz").exists()
+    if Path("out").exists():  # else it is refused before the first index
+        assert reason in Path("out/failures.tsv").read_text()
+        assert list(Path("out").rglob(".scratch*")) == []
 
 
 @pytest.mark.parametrize(
