@@ -114,6 +114,16 @@ def test_ranges_of_a_bounded_size_are_read(server: RangeServer, file: Served, hu
     assert read_all(server.url + A, len(BODY)) == BODY
 
 
+def test_a_small_range_is_no_small_part(
+    server: RangeServer, file: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is waited for."""
+    monkeypatch.setattr(patience.Tries, "failed", lambda _, failure, __: pytest.fail(failure.reason))
+    with open_ranges(server.url + A) as read_at:
+        for first, size in ((0, 1), (10, 100), (len(BODY) - 5, 100)):
+            assert read_at(first, size) == BODY[first : first + size]
+
+
 def test_a_server_that_never_answers_is_given_up_in_time(
     server: RangeServer, file: Served, monkeypatch: pytest.MonkeyPatch, hurry: None
 ) -> None:
