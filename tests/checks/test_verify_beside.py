@@ -51,7 +51,7 @@ def test_locations_that_are_not_those_of_the_shards_are_found(
 
 
 @pytest.mark.parametrize("has_manifest", [True, False])
-def test_a_copy_of_a_shard_at_its_location_passes(has_manifest: bool, cluster: Path) -> None:
+def test_a_shard_may_be_a_copy_with_the_same_contents(has_manifest: bool, cluster: Path) -> None:
     shards = shard_files(cluster)
     for path in shards:
         (cluster / f"copy-{path.name}").write_bytes(path.read_bytes())
@@ -59,6 +59,10 @@ def test_a_copy_of_a_shard_at_its_location_passes(has_manifest: bool, cluster: P
     if not has_manifest:
         (cluster / "cluster.json").unlink()
     assert found(cluster) == []
+    copy = cluster / f"copy-{shards[0].name}"
+    copy.write_bytes(copy.read_bytes()[:-1] + b"x")
+    (told,) = found(cluster)
+    assert "that file has other contents" in told
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,9 @@ def test_a_shard_on_a_web_server_is_read_by_ranges() -> None:
         loader = ShardLoader(cookie_maker=None)
         assert loader.load(f"{web.url}/cdx-00000.gz", 10, 20).read() == bytes(range(10, 30))
         web.add("/large", large := bytes(4 << 20) + bytes(range(200)))  # of two pieces
-        assert loader.load(f"{web.url}/large", 190, -1).read() == large[190:]
+        with loader.load(f"{web.url}/large", 190, -1) as found:
+            assert found.read() == large[190:]
+        assert found.closed
         with pytest.raises(InputError, match=REFUSED):
             loader.load(f"{web.url}/moved", 0, 10)
 

@@ -181,6 +181,16 @@ def test_a_terminal_shows_what_is_waited_for(
     assert lines[-1].removeprefix("\x1b[K").startswith(f"{server.url}{A}: 503; try 4 of 8 in ")
 
 
+def test_short_waits_are_not_shown(
+    server: RangeServer, file: Served, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr(patience, "FIRST_WAIT", 0.001)
+    file.statuses = [503] * 3
+    read_all(server.url + A)
+    assert capsys.readouterr().err == ""
+
+
 def test_a_log_does_not(
     server: RangeServer, file: Served, slept: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
