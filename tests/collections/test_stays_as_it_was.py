@@ -45,6 +45,7 @@ def cluster(tmp_path: Path, run_cdxmill: RunCdxmill, monkeypatch: pytest.MonkeyP
     words = ["-q", "--splits", "points", "--numlines", "9", "-o", "C", "a.cdxj"]
     assert run_cdxmill("zipnum", *words).returncode == 0
     assert run_cdxmill("remove", "-q", "C", "--keep-old", "0", "example.com/10*").returncode == 0
+    assert not Path("C/.change").exists()
     return tmp_path / "C"
 
 
