@@ -26,9 +26,13 @@ PYWB_DAMAGED = ("bad.arc", "example-bad.warc.gz.bad", "example.warc")
 
 
 def pytest_configure() -> None:
-    """Reset signals that `nohup`, or `&` in a script, makes the tests and all their processes ignore."""
+    """Reset signals that `nohup`, or `&` in a script, makes the tests and all their processes ignore.
+
+    With PYTHONUNBUFFERED, as build servers and containers set it, nothing is left in a buffer when a process ends.
+    """
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.pop("PYTHONUNBUFFERED", None)
     hypothesis.settings.register_profile(
         "gate", max_examples=30, deadline=None
     )  # a loaded machine is no failure

@@ -41,7 +41,7 @@ def check_locations(
     """Compare cluster.loc with the shards. Without a cluster.loc there are no findings.
 
     With a `base` the first location of every shard must be there, and no file is looked up. If `exact`, the rows must
-    be in the order of the shards, and other local files are read.
+    be in the order of the shards. Other local files are read.
     """
     if files.locations_name is None:
         return
@@ -51,7 +51,7 @@ def check_locations(
     if base is not None:
         yield from (Failure(path, None, reason) for reason in _elsewhere(rows, locate(base).absolute()))
     else:
-        yield from (Failure(path, None, *wrong) for wrong in _wrong_files(files, rows, reports, exact))
+        yield from (Failure(path, None, *wrong) for wrong in _wrong_files(files, rows, reports))
 
 
 def _wrong_rows(files: ClusterFiles, reports: Mapping[str, CheckedShard], exact: bool) -> Iterator[str]:
@@ -75,7 +75,7 @@ def _elsewhere(rows: list[ShardLocations], base: str) -> Iterator[str]:
 
 
 def _wrong_files(
-    files: ClusterFiles, rows: list[ShardLocations], reports: Mapping[str, CheckedShard], exact: bool
+    files: ClusterFiles, rows: list[ShardLocations], reports: Mapping[str, CheckedShard]
 ) -> Iterator[_Wrong]:
     """Look up the file at each location. Those that readers do not use are findings."""
     listed = [(name, location) for name, locations in rows if name in reports for location in locations]
@@ -98,7 +98,7 @@ def _wrong_files(
             continue
         if size and size != report.size:
             yield _Wrong(f"{name} is not at {place}: that file has {size} bytes, the shard {report.size}")
-        elif exact and not place.is_remote and sha256_of(place) != report.sha256:
+        elif not place.is_remote and sha256_of(place) != report.sha256:
             yield _Wrong(f"{name} is not at {place}: that file has other contents")
 
 

@@ -288,9 +288,11 @@ def crawls(arguments: CrawlsArguments) -> int:
 
 def urls_of(one: str | None, path: str | None, name: str) -> Iterable[str]:
     """The URL or query that was given, or those of --input. Raises UsageError unless it is one of the two."""
-    if (one is None) == (path is None):
-        raise UsageError(f"give either a {name} or --input FILE")
-    return [one] if one is not None else read_urls(path or "-")
+    if one is not None and path is None:
+        return [one]
+    if one is None and path is not None:
+        return read_urls(path)
+    raise UsageError(f"give either a {name} or --input FILE")
 
 
 def read_urls(path: str) -> Iterator[str]:

@@ -70,7 +70,7 @@ def _show_version(ctx: click.Context, option: click.Parameter, wanted: bool) -> 
         from cdxmill.stages import native
 
         compiled = "compiled" if native.Merger else "not compiled, slower"
-        print(f"cdxmill {__version__} ({compiled}; Python {platform.python_version()})")
+        print(f"cdxmill {__version__} ({compiled}; Python {platform.python_version()})", flush=True)
         ctx.exit()
 
 
@@ -78,7 +78,7 @@ def _print_completion(ctx: click.Context, option: click.Parameter, shell: str | 
     if shell is not None:
         complete = get_completion_class(shell)
         assert complete is not None, shell
-        print(complete(APP, {}, "cdxmill", COMPLETE).source())
+        print(complete(APP, {}, "cdxmill", COMPLETE).source(), flush=True)
         ctx.exit()
 
 
@@ -177,7 +177,10 @@ def main(arguments: list[str] | None = None) -> int:
         return _fail("interrupted", INTERRUPTED)
     except _Terminated as stopped:
         return _fail("terminated", 128 + int(stopped.args[0]))
-    except ClosedPipe:
+    except (
+        ClosedPipe,
+        BrokenPipeError,
+    ):  # the latter of a help text; another pipe is named by the code that writes to it
         discard_output()
         return 128 + signal.SIGPIPE
     except OSError as error:

@@ -88,14 +88,14 @@ def old_place(place: Location) -> Location:
 def check_switchable(place: Location) -> None:
     """Raise UsageError if another cluster cannot take the place of that in `place`."""
     reason = None if place.is_remote else _why_not_local(Path(place.local))
-    if reason is None and place.properties.has_directories:
+    if place.properties.has_directories:
         if old_place(place).exists():
             reason = (
                 f"was replaced before, and {old_place(place)} has files that are left; move them away, or"
             )
         elif _is_foreign(new_place(place)):
             reason = f"cannot be replaced, because {new_place(place)} is not of cdxmill; move it away, or"
-    elif reason is None and (other := set(place.entries()) & set(INDEXES) - {INDEX, SUMMARY}):
+    elif other := set(place.entries()) & set(INDEXES) - {INDEX, SUMMARY}:
         reason = f"cannot be replaced, because readers would use {min(other)}; move it away, or"
     if reason is not None:
         raise UsageError(f"{place}: {reason} choose another directory")

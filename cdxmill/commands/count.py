@@ -331,7 +331,6 @@ def _run(
             without += result.without
             for _ in task.archives:
                 progress.advance()
-        failures.close_listed()
         failures.close_notes()
         if len(without) < archives:
             _note_without(sorted(without), asked.what, asked.counter.needs, failures)

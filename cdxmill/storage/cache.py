@@ -269,11 +269,12 @@ class _Pages:
         if end <= offset:
             return b""
         first, last = offset // PAGE, (end - 1) // PAGE
-        pages = {number: self._known(number) for number in range(first, last + 1)}
-        missing = [number for number, page in pages.items() if page is None]
+        numbers = range(first, last + 1)
+        pages = {number: page for number in numbers if (page := self._known(number)) is not None}
+        missing = [number for number in numbers if number not in pages]
         if missing:
             pages |= self._fetch(missing[0], missing[-1])
-        data = b"".join(page for page in pages.values() if page is not None)
+        data = b"".join(map(pages.__getitem__, numbers))
         return data[offset - first * PAGE : end - first * PAGE]
 
     def _known(self, number: int) -> bytes | None:

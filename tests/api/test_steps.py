@@ -105,6 +105,10 @@ CALLS: dict[str, tuple[Callable[[Path, dict[str, Any]], Any], dict[str, int]]] =
 }
 
 
+OF_ITEMS = {"exporting", "checking shards", "merging shards", "waiting for readers", "prefix-index"}
+"""Steps whose bar shows items: how many bytes they read is not known."""
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_at_its_end_a_step_has_done_all_and_counted_its_failures(
     name: str, material: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -116,6 +120,7 @@ def test_at_its_end_a_step_has_done_all_and_counted_its_failures(
     last = {step.name: step for step in steps if step.total}
     assert {step.name: step.failures for step in last.values()} == failures
     assert [step.done for step in last.values()] == [step.total for step in last.values()]
+    assert {step.name for step in last.values() if not step.total_bytes} == OF_ITEMS & last.keys()
     first = next(iter(last.values()))
     if first.total_bytes:
         assert 0.97 * first.total_bytes <= first.bytes <= first.total_bytes, "the bar ends at its end"

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         (b"cdx-00000.gz\tcdx-00000.gz\n" * 2, "names a shard twice"),
         (b"cdx-00009.gz\tcdx-00000.gz\n", "names cdx-00009.gz, which is not a shard of this cluster"),
         (b"cdx-00000.gz\tcdx-00000.gz\tabsent/cdx-00000.gz\n", "the file is missing or unreadable"),
+        (b"cdx-00000.gz\tdirectory\n", "directory: the file is missing or unreadable"),
         (b"cdx-00000.gz\tcdx-00001.gz\n", "cdx-00000.gz is not at"),
         (b"cdx-00000.gz\tchanged.gz\n", "that file has other contents"),
         (b"cdx-00000.gz\t%b\n" % (b"long" * 99), "the file is missing or unreadable"),
@@ -43,9 +44,25 @@ def test_locations_that_are_not_those_of_the_shards_are_found(
     content: bytes, reason: str, cluster: Path
 ) -> None:
     data = (cluster / "cdx-00000.gz").read_bytes()
+    (cluster / "directory").mkdir()
     (cluster / "changed.gz").write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     (cluster / "cluster.loc").write_bytes(content)
     assert any(reason in line for line in found(cluster))
+
+
+@pytest.mark.parametrize("has_manifest", [True, False])
+def test_a_shard_may_be_a_copy_with_the_same_contents(has_manifest: bool, cluster: Path) -> None:
+    shards = shard_files(cluster)
+    for path in shards:
+        (cluster / f"copy-{path.name}").write_bytes(path.read_bytes())
+    (cluster / "cluster.loc").write_text("".join(f"{one.name}\tcopy-{one.name}\n" for one in shards))
+    if not has_manifest:
+        (cluster / "cluster.json").unlink()
+    assert found(cluster) == []
+    copy = cluster / f"copy-{shards[0].name}"
+    copy.write_bytes(copy.read_bytes()[:-1] + b"x")
+    (told,) = found(cluster)
+    assert "that file has other contents" in told
 
 
 @pytest.mark.parametrize(

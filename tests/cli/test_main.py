@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -149,3 +150,15 @@ def test_a_closed_pipe_ends_the_command_silently(tmp_path: Path) -> None:
     call = f"{sys.executable} -m cdxmill lookup {tmp_path / 'C'} 'a.com/*' | head -1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", call], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (141, "com,a)/0000000 2020 {}\n", "")
+
+
+@pytest.mark.parametrize("option", ["--help", "--version", "--completion=bash"])
+def test_help_that_nobody_reads_ends_silently(option: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        call = [sys.executable, "-m", "cdxmill", option]
+        done = subprocess.run(call, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")

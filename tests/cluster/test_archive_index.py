@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.cluster.archive_index import allowed_place, archives_of, published_index
+from cdxmill.cluster.archive_index import ArchivePlaces, allowed_place, archives_of, published_index
 from cdxmill.commands.clusters import build
 from cdxmill.commands.per_archive import index
 from cdxmill.errors import InputError, UsageError
@@ -268,3 +268,16 @@ def test_a_remote_copy_has_no_names_of_this_machine(cluster: Path, tmp_path: Pat
 def test_a_file_of_lines_has_no_list(tmp_path: Path) -> None:
     (tmp_path / "a.cdxj").write_text("")
     assert archives_of(locate(tmp_path / "a.cdxj"), None).directory is None
+
+
+def test_another_archives_tsv_is_another_state_of_the_places(tmp_path: Path) -> None:
+    """What the user named has none."""
+    directory = locate(tmp_path)
+    assert ArchivePlaces(str(tmp_path), directory).state() is None
+    places, states = ArchivePlaces(None, directory), list[object]()
+    for content in (None, "a\t/a\n", "bb\t/a\n"):
+        if content is not None:
+            (tmp_path / NAME).write_text(content)
+        states.append(places.state())
+    assert len(set(states)) == 3
+    assert places.state() == states[-1]

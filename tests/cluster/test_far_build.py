@@ -158,12 +158,23 @@ def test_indexes_of_a_killed_run_with_other_archives_are_used(
     def killed(*given: object) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    place = tmp_path / "C"
+    with monkeypatch.context() as patch:
         patch.setattr(building, "_zipnum", killed)
-        built(inputs[:1], tmp_path / "C")
-    summary = built(inputs, tmp_path / "C")
+        with pytest.raises(KeyboardInterrupt):
+            built(inputs[:1], place)
+        (first,) = place.glob(f"{RUN}*")
+        shutil.copytree(place, tmp_path / "D")
+        shutil.copytree(first, tmp_path / "woken")
+        with pytest.raises(KeyboardInterrupt):
+            built(inputs, place)
+    summary = built(inputs, tmp_path / "D")
     assert (summary.indexed.files, summary.indexed.kept) == (1, 1)
-    assert content(tmp_path / "C") == expected
+    assert content(tmp_path / "D") == expected
+    shutil.copytree(tmp_path / "woken", first)  # a task of the first run has written again
+    summary = built(inputs, place)
+    assert (summary.indexed.files, summary.indexed.kept) == (0, 2), "it uses those of its own killed run"
+    assert content(place) == expected
 
 
 def test_a_list_of_somebody_is_not_replaced(inputs: list[Input], tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,3 +96,19 @@ def test_between_the_index_and_cluster_json_of_a_change_the_staged_one_is_read(
     staged.write_bytes(b"{")
     with pytest.raises(InputError, match="the index is truncated, or belongs to another cluster"):
         number_of_lines(cluster)
+
+
+@pytest.mark.parametrize("is_replaced", [True, False])
+def test_a_shard_that_a_replacement_has_deleted_is_no_error_of_the_file(
+    is_replaced: bool, tmp_path: Path
+) -> None:
+    lines = tmp_path / "b.cdxj"
+    lines.write_bytes(LINE + b"\ncom,example)/b 2020 {}\n")
+    options: dict[str, Any] = {"output": tmp_path / "B", "processes": 1, "replace": True}
+    cdxmill.zipnum(lines, shards=2, **options)
+    with open_cluster(tmp_path / "B") as opened:
+        (tmp_path / "B/cdx-00001.gz").unlink()
+        if is_replaced:
+            cdxmill.zipnum(lines, shards=1, **options)
+        with pytest.raises(InputError, match=r"it was replaced" if is_replaced else r"cdx-00001.gz: "):
+            opened.read(b"cdx-00001.gz", 0, 10)

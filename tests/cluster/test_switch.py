@@ -294,6 +294,19 @@ def test_a_finished_new_cluster_takes_its_place_without_the_work_directory_of_it
     assert not (directory / ".work").exists()
 
 
+@pytest.mark.parametrize(("name", "stays"), [("job.json", False), ("mine.txt", True)])
+def test_of_the_old_cluster_only_a_work_directory_of_somebody_else_stays(
+    name: str, stays: bool, old_cdx: Path, new_cdx: Path, tmp_path: Path
+) -> None:
+    directory = tmp_path / "C"
+    make_old(directory, old_cdx)
+    (directory / ".work").mkdir()
+    (directory / ".work" / name).write_text('"job"')
+    build(directory, new_cdx, 2, replace=True)
+    assert is_whole(directory, new_cdx)
+    assert (directory / ".work" / name).exists() == stays
+
+
 def test_an_outage_during_the_switch_loses_nothing(
     old_cdx: Path, new_cdx: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import cdxmill
-from cdxmill.commands.collections import add_lines
+from cdxmill.commands.collections import add_clusters, add_lines
 from cdxmill.errors import InputError
 
 from ..conftest import RunCdxmill
@@ -209,6 +209,22 @@ def test_a_large_cluster_gets_overlays_and_is_compacted_when_they_are_many(
     cdxmill.add(cluster, "more.cdxj", cdx=True, again=True, processes=1)
     assert overlays(cluster) == []
     assert len(list(cdxmill.lookup(cluster, "*"))) == len(ALL) + 6 * 23 + 1
+
+
+@pytest.mark.parametrize(("lines", "is_overlay"), [(50, True), (51, False)])
+def test_few_lines_of_another_cluster_become_an_overlay_of_a_large_one(
+    lines: int, is_overlay: bool, cluster: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The blocks of many are copied to the shards."""
+    for module in (add_lines, add_clusters):
+        monkeypatch.setattr(module, "LARGE", len(OLD))
+    cdxmill.zipnum("old.cdxj", output="D", shards=1, numlines=9, processes=1)
+    text = "".join(f"{line(f'com,example)/{4 * number:03d}', 9000 + number)}\n" for number in range(lines))
+    Path("other.cdxj").write_text(text)
+    cdxmill.zipnum("other.cdxj", output="other", shards=1, numlines=9, processes=1)
+    assert cdxmill.add("D", "other", cdx=True, processes=1).added == lines
+    assert bool(overlays(Path("D"))) == is_overlay
+    assert len(list(cdxmill.lookup("D", "*"))) == len(OLD) + lines
 
 
 def test_a_replaced_cluster_leaves_no_overlay(cluster: Path, run_cdxmill: RunCdxmill) -> None:

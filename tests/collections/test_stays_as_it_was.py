@@ -45,6 +45,7 @@ def cluster(tmp_path: Path, run_cdxmill: RunCdxmill, monkeypatch: pytest.MonkeyP
     words = ["-q", "--splits", "points", "--numlines", "9", "-o", "C", "a.cdxj"]
     assert run_cdxmill("zipnum", *words).returncode == 0
     assert run_cdxmill("remove", "-q", "C", "--keep-old", "0", "example.com/10*").returncode == 0
+    assert not Path("C/.change").exists()
     return tmp_path / "C"
 
 
@@ -203,3 +204,17 @@ def test_a_run_is_refused_while_a_change_that_was_killed_is_half_done(
     assert not change.exists()
     assert not (cluster / "cdx-00001-9.gz").exists()
     assert answers(cluster) == before
+
+
+def test_a_change_that_was_killed_after_its_switch_is_not_taken_back(
+    cluster: Path, run_cdxmill: RunCdxmill
+) -> None:
+    """Of such a change, the plan alone may be left."""
+    (cluster / ".change").mkdir()
+    number = json.loads((cluster / "cluster.json").read_bytes())["change"]
+    assert list(cluster.glob(f"cdx-*-{number}.gz"))
+    (cluster / ".change/plan.json").write_text(json.dumps({"change": number}))
+    before = answers(cluster)
+    assert run_cdxmill("add", "-q", "C", "--cdx", "old.cdxj").returncode == 0
+    assert not (cluster / ".change").exists()
+    assert answers(cluster) == before + len([line for line in LINES[::9] if ")/10" in line])

@@ -255,7 +255,7 @@ def test_dry_run_prints_sizes_and_reads_no_archive(
     parsed = [json.loads(line.split(b" ", 2)[2]) for line in lines]
     (iana, org), total = sizes["queries"], sizes["total"]
     assert iana["captures"] == len(lines)
-    assert iana["archives"] == len({row["filename"] for row in parsed})
+    assert iana["archives"] == iana["requests"] == len({row["filename"] for row in parsed})
     assert iana["bytes"] == sum(int(row["length"]) for row in parsed)
     assert {key: value for key, value in org.items() if key != "query"} == total
     assert [row[1:] for row in rows] == [[str(one[key]) for key in head[1:]] for one in (iana, org, total)]

@@ -147,6 +147,9 @@ def test_a_corrupt_table_gives_no_index(
     assert run("reindex", "-o", "out", "--offsets", "zst", "cdx") == 1
     assert reason in capfd.readouterr().err
     assert not Path("out/below/iana.cdx.gz").exists()
+    if Path("out").exists():  # else it is refused before the first index
+        assert reason in Path("out/failures.tsv").read_text()
+        assert list(Path("out").rglob(".scratch*")) == []
 
 
 @pytest.mark.parametrize(
@@ -303,11 +306,13 @@ def test_a_line_without_a_place_is_an_error(line: bytes) -> None:
         ("out/a.cdxj", "was changed, or cdxmill has no record of it"),
         ("a.cdxj", "was changed, or cdxmill has no record of it"),
         ("b.cdxj", "was changed, or was not made from a.cdxj"),
+        ("notes.txt", "was changed, or was not made from a.cdxj"),
     ],
 )
 def test_an_output_without_a_record_is_not_overwritten(
     source: str, reason: str, directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    Path("notes.txt").write_text("mine\n")
     assert run("index", "-o", "a.cdxj", "warcs/below") in (0, 1)
     assert run("index", "-o", "b.cdxj", f"warcs/{NAMES[0]}") in (0, 1)
     assert run("reindex", "-o", "out", "--offsets", "zst", "a.cdxj") == 0

@@ -93,6 +93,17 @@ def test_matches_are_those_of_other_readers(samples: Path, tmp_path: Path) -> No
         assert [row["url"] for row in rows(out)] == expected
 
 
+def test_the_order_of_the_conditions_is_printed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    pages = archive(tmp_path / "a.warc.gz", [b"<p>zebra"])
+    call = (pages, "-o", tmp_path / "o", "--where", "body:zebra and status=200")
+    assert scan(*call, "--explain") == 0
+    first, second = capfd.readouterr().err.splitlines()
+    assert first.startswith("status=200 (")
+    assert second.startswith("body:zebra (")
+    assert scan(*call, "--replace") == 0
+    assert "body:zebra (" not in capfd.readouterr().err
+
+
 def test_words_in_bodies_are_those_of_a_search_by_hand(samples: Path, tmp_path: Path) -> None:
     path = next(samples.rglob("iana.warc.gz"))
     words = tmp_path / "words.txt"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -119,6 +120,17 @@ def test_a_line_without_its_record_is_reported_and_the_others_are_scanned(
     assert len(errors) == 1
     assert reason in errors[0]
     assert "index the archive again" in errors[0]
+
+
+def test_a_line_without_a_url_is_compared_by_its_key(pages: Path, tmp_path: Path, capfd: Capsys) -> None:
+    """Lines of a prefix B-tree have none."""
+    short = [re.sub(r'"url": "[^"]*", ', "", line) for line in lines_of(pages, capfd)[:2]]
+    assert not any('"url"' in line for line in short)
+    other = short[1].replace(")/1 ", ")/other ", 1)
+    assert scan_lines(tmp_path, [short[0], other], pages) == 1
+    assert [row["url"] for row in rows(tmp_path / "out")] == ["http://example.com/0"]
+    (told,) = capfd.readouterr().err.splitlines()
+    assert "the record is of http://example.com/1, the index line is of com,example)/other" in told
 
 
 @pytest.mark.parametrize(

@@ -307,3 +307,25 @@ def test_lines_of_six_fields_become_cdxj_on_request(run_cdxmill: RunCdxmill, tmp
         b'com,b)/ 2020 {"url": "http://b.com/", "length": "17", "offset": "2", "filename": "a.warc.gz"}\n'
         b'com,c)/ 2020 {"url": "http://c.com/", "length": "17", "offset": "0", "filename": "a.warc.gz"}\n',
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        (b"com,example)/ 20200101000000 http://example.com/ 9 0 a.warc.gz\n", 0),
+        (gzip.compress(b"\n"), 0),
+        (b"com,example)/ 20200101000000 http://example.com/ text/html 200 AAAA - 0 a.warc.gz\n", 2),
+        (FIRST + b"\n", 2),
+    ],
+    ids=["6", "empty", "9", "cdxj"],
+)
+def test_only_lines_of_6_fields_are_converted(
+    text: bytes, status: int, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (tmp_path / "a.cdx").write_bytes(text)
+    done = run_cdxmill("zipnum", "-q", "--convert", "-s", "1", "-o", tmp_path / "C", tmp_path / "a.cdx")
+    assert done.returncode == status, done.stderr
+    assert (b"--convert takes CDX lines with 6 fields" in done.stderr) == (status == 2)
+    if status == 0:
+        (shard,) = (tmp_path / "C").glob("cdx-*.gz")
+        assert (b"{" in gzip.decompress(shard.read_bytes())) == text.startswith(b"com,")

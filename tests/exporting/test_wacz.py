@@ -292,6 +292,18 @@ def test_a_program_that_does_not_sign_stops_the_export(
     assert left(here) == ["s.wacz"]
 
 
+def test_a_file_that_appears_while_it_is_written_stays(
+    source: Path, here: Path, run_cdxmill: RunCdxmill
+) -> None:
+    sign = """sh -c 'echo mine > s.wacz; echo "{\\"signature\\": \\"x\\"}"'"""
+    command = ["export", "-q", source / "c", "*.example.com", "--to", "wacz", "-o", "s.wacz"]
+    done = run_cdxmill(*command, "--sign-command", sign, cwd=here)
+    assert (done.returncode, b"already exists" in done.stderr) == (2, True), done.stderr
+    assert (here / "s.wacz").read_text() == "mine\n"
+    assert run_cdxmill(*command, "--sign-command", sign, "--replace", cwd=here).returncode == 0
+    assert (here / "s.wacz").read_bytes().startswith(b"PK")
+
+
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [

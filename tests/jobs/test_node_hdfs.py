@@ -104,6 +104,12 @@ def test_hadoop_fs_is_used_where_webhdfs_cannot_be(tmp_path: Path, has_urllib3: 
     assert len(notes) == 1
     assert notes[0].startswith(f"note: {reason}")
     assert notes[0].endswith("; hadoop fs is used instead of WebHDFS, which takes longer")
+    own = "hdfs:///clusters/C/_temporary/0/attempt_1"
+    environ |= {"CDXMILL_WEBHDFS": "http://127.0.0.1:1", "mapreduce_task_output_dir": own}
+    shard = ("shard", "--cluster", "hdfs:///clusters/C", *PACKER)
+    run_task(*shard, data=shuffled([done.stdout], b""), cwd=tmp_path, environ=environ)
+    written = {path.name for path in (tmp_path / "hdfs" / own.removeprefix("hdfs:///")).iterdir()}
+    assert written == {"cdx-00000.gz", "part-00000", "_report-00000"}
 
 
 def asked_of(silent: socket.socket) -> int:

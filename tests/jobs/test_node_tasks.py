@@ -16,6 +16,7 @@ import pytest
 from cdxmill.formats.clusters.compressor import BLOCKS
 from cdxmill.jobs.nodes.run_task import SPLITS
 from cdxmill.jobs.nodes.sample import parse_failures, parse_points
+from cdxmill.jobs.nodes.sent_call import item_of, parse_results
 from cdxmill.jobs.nodes.zipnum import ReducerReport
 from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.line_chunks import format_record
@@ -265,3 +266,9 @@ def test_more_mappers_make_smaller_chunks(tmp_path: Path) -> None:
         assert b"\n".join(chunks).split(b"\n") == lines
         counts.append(len(chunks))
     assert counts[0] < counts[1] / 3 < counts[2] / 9
+
+
+def test_calls_that_are_sent_have_their_results(tmp_path: Path) -> None:
+    items = [item_of(number, len, "x" * number) for number in (4, 2)]
+    data = b"".join(json.dumps(item).encode() + b"\n" for item in items)
+    assert list(parse_results(run_task("call", data=data, cwd=tmp_path))) == [(4, 4), (2, 2)]

@@ -133,6 +133,19 @@ def test_a_run_beside_it_is_refused(name: str, world: Path, capfd: pytest.Captur
     assert any(reason in text for reason in ("another run", "already exists", "is a directory")), text
 
 
+@pytest.mark.parametrize("name", ["zipnum", "build"])
+def test_a_run_beside_it_is_refused_even_if_there_is_nothing_to_do(
+    name: str, world: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The other run may be about to replace what is finished."""
+    (output,) = outputs(CALLS[name])
+    status = run(CALLS[name])
+    with held(world / output):
+        assert run(CALLS[name]) == 2
+    assert "another run" in capfd.readouterr().err
+    assert run(CALLS[name]) == status
+
+
 @pytest.mark.parametrize("name", [name for name in CALLS if name not in ONE_FILE | {"export"}])
 def test_a_run_holds_its_output_while_it_writes(
     name: str, world: Path, monkeypatch: pytest.MonkeyPatch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 
 import pytest
 
@@ -21,7 +21,9 @@ def doubled(number: int) -> int:
     return 2 * number
 
 
-def results(work: Callable[[int], object], tasks: range, processes: int) -> Iterator[tuple[int, object]]:
+def results(
+    work: Callable[[int], object], tasks: Sequence[int], processes: int
+) -> Iterator[tuple[int, object]]:
     return run_tasks(work, tasks, processes, nothing)
 
 
@@ -65,6 +67,23 @@ def dying(number: int) -> int:
 def test_a_worker_that_is_killed_stops_the_run() -> None:
     with pytest.raises(StoppedError, match=r"task 4 of 9: a worker process was killed"):
         list(results(dying, range(9), 2))
+
+
+def signalled(number: int) -> int:
+    os.kill(os.getpid(), number)
+    return number
+
+
+def test_of_signals_a_worker_obeys_sigterm_only() -> None:
+    """Its parent handles the others, and ends it. What the parent does at SIGTERM is not what a worker does."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        ignored = [signal.SIGINT, signal.SIGHUP]
+        assert sorted(results(signalled, ignored, 2)) == list(enumerate(ignored))
+        with pytest.raises(StoppedError, match=r"a worker process was killed"):
+            list(results(signalled, [signal.SIGTERM] * 2, 2))
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def own_process(number: int) -> int:

@@ -84,6 +84,15 @@ def test_the_time_left_is_shown_between_start_and_end(clock: Clock) -> None:
         count_in([0])
 
 
+def test_a_message_is_printed_beside_a_bar(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with progress.Progress("indexing", 3) as running:
+        running.say("a: is [bold] corrupt\x1b")
+    assert "a: is [bold] corrupt\\x1b" in capsys.readouterr().err
+
+
 def test_quiet_prints_nothing(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     with progress.Progress("indexing", 10, quiet=True) as running:
         clock.now += 1000

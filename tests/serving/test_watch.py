@@ -189,14 +189,22 @@ def test_a_sick_machine_is_given_a_minute(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    tried = failing(monkeypatch, StoppedError("C: the disk is full"))
-    shutil.copy(pywb_warcs / "example.warc.gz", cluster.parent / "warcs")
     watched = WatchedDirectory(str(cluster), str(cluster.parent / "warcs"), 0, 1)
-    for seconds, times in ((0, 1), (59, 1), (1, 2)):
-        clock.now += seconds
+    for name in ("example.warc.gz", "post-test.warc.gz"):
+        before = count(cluster)
+        shutil.copy(pywb_warcs / name, cluster.parent / "warcs")
+        with monkeypatch.context() as patch:
+            tried = failing(patch, StoppedError("C: the disk is full"))
+            watched.look()
+            for seconds, times in ((0, 1), (59, 1), (1, 2)):
+                clock.now += seconds
+                watched.look()
+                assert len(tried) == times
+        told = capsys.readouterr().err
+        assert told.count("C: the disk is full; trying again\n") == 1, "once before each addition"
+        clock.now += 60
         watched.look()
-        assert len(tried) == times
-    assert capsys.readouterr().err == "C: the disk is full; trying again\n"
+        assert count(cluster) > before
 
 
 def test_a_cluster_of_other_lines_is_refused(tmp_path: Path) -> None:

@@ -70,12 +70,15 @@ def cat(*urls: str) -> None:
 def put(*words: str) -> None:
     *sources, target = (word for word in words if word not in ("-f", "-d"))
     place = plain(target)
+    given = (
+        sys.stdin.buffer.read() if "-" in sources else b""
+    )  # it may be read before the target is looked at
     for source in sources:
         into = place / Path(source).name if place.is_dir() else place
         if not into.parent.is_dir():
             return fail(f"{into.parent}", "No such file or directory")
         into.unlink(missing_ok=True)  # Hadoop writes another file, and renames it
-        into.write_bytes(sys.stdin.buffer.read() if source == "-" else place_of(source).read_bytes())
+        into.write_bytes(given if source == "-" else place_of(source).read_bytes())
     return None
 
 

@@ -68,6 +68,20 @@ def test_a_crawl_is_named_and_its_lines_say_so(web: RangeServer, run: Run) -> No
     assert run("lookup", "CC-MAIN-2024-22", "*.example.com", "--count")[1] == b"12\n"
 
 
+def test_a_crawl_is_exported_as_its_index_is(web: RangeServer, run: Run, tmp_path: Path) -> None:
+    """In several files: its keys are cut at blocks."""
+    place = f"{web.url}/cc-index/collections/CC-MAIN-2024-22/indexes"
+    for name, cluster in (("crawl", "CC-MAIN-2024-22"), ("index", place)):
+        call = ("export", "-q", "--to", "parquet", "--file-lines", "1000", "-o", tmp_path / name, cluster)
+        assert run(*call, "*.example.com") == (0, b"", "")
+    crawl, index = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).glob("*.parquet")}
+        for name in ("crawl", "index")
+    )
+    assert len(crawl) > 1
+    assert crawl == index
+
+
 def test_several_crawls_are_searched_at_once_in_one_order(web: RangeServer, run: Run) -> None:
     status, stdout, _ = run("lookup", "CC-MAIN-2023-50,CC-MAIN-2024-*", "*.example.com")
     assert status == 0

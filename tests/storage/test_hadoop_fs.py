@@ -98,6 +98,15 @@ def test_an_address_of_the_user_is_asked_whatever_the_settings_say(monkeypatch: 
     assert pick.storage_of(URL) is hdfs
 
 
+def test_it_is_used_if_nothing_answers_at_that_address(
+    hadoop: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CDXMILL_WEBHDFS", "http://127.0.0.1:1")
+    write(hadoop, "printf content")
+    assert locate(URL).read_bytes() == b"content"
+    assert "hadoop fs is used instead of WebHDFS" in capsys.readouterr().err
+
+
 def test_without_a_hadoop_command_both_reasons_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -114,6 +114,16 @@ def test_ranges_of_a_bounded_size_are_read(server: RangeServer, file: Served, hu
     assert read_all(server.url + A, len(BODY)) == BODY
 
 
+def test_a_small_range_is_no_small_part(
+    server: RangeServer, file: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is waited for."""
+    monkeypatch.setattr(patience.Tries, "failed", lambda _, failure, __: pytest.fail(failure.reason))
+    with open_ranges(server.url + A) as read_at:
+        for first, size in ((0, 1), (10, 100), (len(BODY) - 5, 100)):
+            assert read_at(first, size) == BODY[first : first + size]
+
+
 def test_a_server_that_never_answers_is_given_up_in_time(
     server: RangeServer, file: Served, monkeypatch: pytest.MonkeyPatch, hurry: None
 ) -> None:
@@ -169,6 +179,16 @@ def test_a_terminal_shows_what_is_waited_for(
     read_all(server.url + A)
     lines = capsys.readouterr().err.splitlines()
     assert lines[-1].removeprefix("\x1b[K").startswith(f"{server.url}{A}: 503; try 4 of 8 in ")
+
+
+def test_short_waits_are_not_shown(
+    server: RangeServer, file: Served, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr(patience, "FIRST_WAIT", 0.001)
+    file.statuses = [503] * 3
+    read_all(server.url + A)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_log_does_not(

@@ -7,6 +7,7 @@ import socket
 import sys
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import unquote
 
 import boto3  # type: ignore[import-untyped]
 import pytest
@@ -107,6 +108,23 @@ def test_a_server_that_stays_in_trouble_is_given_up(
     file.statuses = [503] * 100
     assert error_of(URL) == "did not answer (503) after 2 tries; run it again"
     assert len(server.seen) == 2
+
+
+def test_each_try_of_a_range_or_a_listing_is_one_request(
+    server: RangeServer, file: Served, two_tries: None, hurry: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "MORE_TRIES", 2)
+    place = locate("s3://archives/crawl")
+    with pytest.raises(InputError, match="404"):
+        place.entries()
+    listing = server.add(unquote(server.seen[-1][1]), b"")
+    with open_ranges(URL) as read_at:
+        file.statuses, listing.statuses = [503] * 100, [503] * 100
+        for ask in (lambda: read_at(0, 100), place.entries):
+            server.seen.clear()
+            with pytest.raises(OutageError, match="after 2 tries"):
+                ask()
+            assert len(server.seen) == 2
 
 
 def test_a_server_that_is_down_is_named(monkeypatch: pytest.MonkeyPatch, two_tries: None) -> None:

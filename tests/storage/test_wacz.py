@@ -46,12 +46,12 @@ def url(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> Iterator[str]:
-    """The WACZ in each storage; `whole` is a web server that supports no ranges."""
+    """The WACZ in each storage; `whole` is a web server that supports no ranges and does not say how large files are."""
     kind = request.param
     (tmp_path / "in x.wacz").write_bytes(wacz)
     if kind in ("http", "whole"):
         served = server.add("/in x.wacz", wacz)
-        served.knows_ranges = kind == "http"
+        served.knows_ranges = served.tells_length = kind == "http"
         yield f"{server.url}/in%20x.wacz"
     elif kind == "s3":
         monkeypatch.setenv("AWS_ENDPOINT_URL", moto_url)
@@ -110,6 +110,22 @@ def test_an_absent_wacz_is_absent(server: RangeServer, tmp_path: Path) -> None:
         with pytest.raises(AbsentError), locate(inside(url, DATA)).open_ranges():
             pass
         assert main(["index", "-q", "-o", "-", url]) == 1
+
+
+def test_a_directory_may_have_the_name_of_a_wacz(
+    body: bytes, server: RangeServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    server.add(f"/in.wacz/{DATA}", body)
+    path = tmp_path / "in.wacz" / DATA
+    path.parent.mkdir(parents=True)
+    path.write_bytes(body)
+    with name_node() as running:
+        monkeypatch.setenv("CDXMILL_WEBHDFS", running.address)
+        running.put(f"/a/in.wacz/{DATA}", body)
+        for url in (str(tmp_path / "in.wacz"), f"{server.url}/in.wacz", "hdfs:///a/in.wacz"):
+            with locate(inside(url, DATA)).open_ranges() as read_at:
+                assert read_at(0, 1 << 20) == body
+            assert locate(inside(url, DATA)).size() == len(body)
 
 
 def test_only_a_part_of_a_large_wacz_is_read(server: RangeServer, wacz: bytes) -> None:

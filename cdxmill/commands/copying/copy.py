@@ -110,7 +110,6 @@ def copy(asked: Asked, target: PathOrUrl, options: Copying, failures: Failures) 
         for one in plan["other_digest"]:
             failures.report_one_listed(copied_as_it_is(one), "another digest than the index line")
         summary = _CopyRun(asked, options, work, finished, failures).copy(plan)
-        failures.close_listed()
         list_failures(place / FAILURES, failures)
         work.remove()
     return summary

@@ -253,8 +253,8 @@ class _OpenFile:
         self.size = len(start)
 
     def has_room(self, size: int, most: int) -> bool:
-        """Whether a record of `size` bytes can be appended."""
-        return not self._rows or self.size + size <= most
+        """Whether one more record, of `size` bytes, can be appended."""
+        return self.size + size <= most
 
     def append(self, row: str, line: str, size: int) -> None:
         """Append a record, whose bytes are written later."""

@@ -271,7 +271,6 @@ class _LineRows:
                 f"{count(self._rest, 'line')} of other archives, which are no INPUT or not certain, skipped"
             )
             self._failures.add(self._label, None, reason)
-        self._failures.close_listed()
 
     def _fail(self, name: str, reason: str, kind: str, hint: str) -> None:
         self._failures.report_one_listed(Failure(name, None, reason, hint), kind, self._label)
