@@ -203,6 +203,8 @@ def test_an_embargo_holds_in_pages_and_counts(many_cluster: Path) -> None:
         assert len(found) == 600 < CAPTURES
         pages = json.loads(server.ask("/many/cdx", url=MANY, showNumPages="true", pageSize=1).body)
         assert pages == {"pages": 2, "pageSize": 1, "blocks": 2}
+        pages = json.loads(server.ask("/many/cdx", url=MANY, showNumPages="true", pageSize=5).body)
+        assert pages == {"pages": 1, "pageSize": 5, "blocks": 2}
         assert "etag" in server.ask("/many/cdx", url=MANY).headers
     with cdx_server(many_cluster, "--embargo", "newer:1y") as server:
         assert "etag" not in server.ask("/many/cdx", url=MANY).headers

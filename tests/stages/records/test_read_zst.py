@@ -106,6 +106,17 @@ def test_other_data_in_a_skippable_frame_is_no_dictionary(contents: list[bytes],
         assert (len(lines), findings.damage) == (2 * len(once), []), notes
 
 
+@pytest.mark.parametrize("hidden", [1, 3])
+def test_a_dictionary_does_not_hide_the_frames_behind_it(
+    contents: list[bytes], dictionary: bytes, hidden: int
+) -> None:
+    data = frames(contents[:6], dictionary)
+    over = len(frames(contents[:hidden], dictionary)) - 8
+    for size, is_wrong in ((over, True), (over - 1, False), (over + 1, False)):
+        _, findings = indexed(data[:4] + size.to_bytes(4, "little") + data[8:])
+        assert ("its length reaches over other frames" in str(findings.damage)) == is_wrong
+
+
 def test_a_part_with_another_dictionary_costs_only_itself(contents: list[bytes], dictionary: bytes) -> None:
     own, part = frames(contents[:9], dictionary), frames(contents[9:20], with_own_id(dictionary, 40_000))
     once, _ = indexed(own)
