@@ -115,6 +115,20 @@ def test_both_ways_know_every_header(size: int) -> None:
                 assert cut < 18 or found == (len(before) + len(frame) if 0 < size <= limit else -1)
 
 
+@pytest.mark.parametrize("kind", range(4))
+def test_both_ways_know_which_blocks_are_possible(kind: int) -> None:
+    """A block has up to 128 KiB. One kind is reserved."""
+    assert native.frame_within is not None
+    for size in (0, 1, 20, 131_071, 131_072, 131_073, (1 << 21) - 1):
+        taken = 1 if kind == 1 else size
+        for last in (0, 1):
+            block = (size << 3 | kind << 1 | last).to_bytes(3, "little") + bytes(taken)
+            text = zstandard.FRAME_HEADER + b"\x20\x05" + block + b"\1\0\0" + bytes(40)
+            is_whole = kind != 3 and size <= 131_072
+            end = (6 + len(block) + 3 * (not last)) if is_whole else -1
+            assert native.frame_within(text, 0, 5) == frame_within(text, 0, 5) == end
+
+
 @pytest.mark.parametrize("size", range(7, 12))
 def test_a_frame_may_fill_the_longest_header(size: int) -> None:
     """A frame of 18 bytes is read where it is; one of 17 is left to the reader of files."""

@@ -333,6 +333,20 @@ def test_the_types_are_freed_with_their_module() -> None:
     assert done.stdout == "None\n"
 
 
+def test_the_module_can_be_loaded_many_times() -> None:
+    """As by interpreters in one process: its tables are made once, and found again."""
+    show = (
+        "import importlib.util; from cdxmill.stages import _native\n"
+        "spec = importlib.util.spec_from_file_location('_native', _native.__file__)\n"
+        "for _ in range(20):\n"
+        "    one = importlib.util.module_from_spec(spec); spec.loader.exec_module(one)\n"
+        "print(one.parsed_size(b'<table>' * 20_000) < 140_000)"
+    )
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_CPU, (20, 20))\n{show}"
+    done = subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+
+
 def test_no_header_defines_a_function_without_the_prefix() -> None:
     for header in SOURCES.glob("*.h"):
         for line in header.read_text().splitlines():
