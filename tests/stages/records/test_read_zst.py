@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.index_archive import Findings, index_archive
 from cdxmill.stages.records import read_zst
 from cdxmill.stages.records.fetch_record import Archive
+from cdxmill.stages.records.parse_header import NOT_AN_ARCHIVE
 from cdxmill.stages.records.read_records import read_records
 
 DICTIONARY_FRAME = b"\x5d\x2a\x4d\x18"
@@ -126,6 +129,21 @@ def test_a_part_with_another_dictionary_costs_only_itself(contents: list[bytes],
         assert [damage.offset for damage in findings.damage] == [len(own)]
         assert "40000" in findings.damage[0].reason
         assert f"{len(part)} bytes skipped" in findings.damage[0].reason
+
+
+@pytest.mark.parametrize("pack", [zstandard.compress, gzip.compress])
+def test_only_a_file_that_begins_with_other_content_is_no_archive(
+    contents: list[bytes], pack: Callable[[bytes], bytes]
+) -> None:
+    page, record = pack(b"<html>no record, but a page</html>"), pack(contents[0])
+    for data, hints in (
+        (page + record, [True]),
+        (record + page + record, [False]),
+        (record + page, [False]),
+        (page + record + page, [True, False]),
+    ):
+        _, findings = indexed(data)
+        assert [damage.hint == NOT_AN_ARCHIVE for damage in findings.damage] == hints
 
 
 mutations = st.lists(st.tuples(st.integers(0, 1 << 30), st.integers(1, 255)), max_size=3)
