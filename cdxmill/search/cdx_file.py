@@ -144,7 +144,7 @@ def _is_searchable(place: Location, read_at: ReadAt, size: int) -> bool:
     if not size or head.startswith(GZIP_MAGIC):
         return False
     lines = head.split(b"\n")
-    for line in lines:
+    for line in lines if len(head) == size else lines[:-1]:
         _check_header(place, line)
     first = next(filter(is_capture_line, lines), None)
     if first is None or (b"\n" in head and fields_of(first) is None):

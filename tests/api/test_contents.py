@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 
 import cdxmill
 from cdxmill import InputError, Step, UsageError
@@ -133,3 +135,14 @@ def test_invalid_arguments_are_a_usage_error_in_one_line(call: Callable[[], obje
 def test_an_offset_without_a_record_is_an_input_error(iana: Path) -> None:
     with pytest.raises(InputError, match="@335: no record"):
         cdxmill.cat(iana, offset=335)
+
+
+@pytest.mark.parametrize(("ending", "pack"), [("gz", gzip.compress), ("zst", zstandard.compress)])
+def test_members_with_line_ends_alone_are_no_records(
+    ending: str, pack: Callable[[bytes], bytes], iana: Path, tmp_path: Path
+) -> None:
+    record = cdxmill.cat(iana, offset=334, length=2258).content
+    archive = tmp_path / f"a.warc.{ending}"
+    archive.write_bytes(b"".join(map(pack, (b"\n", record, b"\r\n\r\n", record, record, b"\n"))))
+    assert cdxmill.recompress(archive, output=tmp_path / "out", processes=1).records == 3
+    assert cdxmill.scan(archive, output=tmp_path / "scan", processes=1).records == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,63 @@ def test_both_ways_find_the_same_end(frame: bytes, data: st.DataObject) -> None:
     assert native.frame_within(text, 0, 1 << 20) == frame_within(text, 0, 1 << 20)
 
 
+def headers_of(size: int) -> list[bytes]:
+    """A frame of `size` equal bytes with each header that states a size: with dictionary ids, sums, and all widths."""
+    blocks = b"".join(
+        (one << 3 | 2 | last).to_bytes(3, "little") + b"a"
+        for one, last in [(100_000, 0)] * (size // 100_000) + [(size % 100_000, 1)]
+    )
+    found = []
+    for flag, wide in enumerate((1, 2, 4, 8)):
+        stated = size - 256 * (wide == 2)
+        if not 0 <= stated < 1 << 8 * wide:
+            continue
+        for is_single, has_sum, named in product((True, False), (0, 4), range(4)):
+            if flag or is_single:
+                descriptor = flag << 6 | is_single << 5 | has_sum | named
+                head = bytes([descriptor]) + bytes(not is_single) + b"\7" * (0, 1, 2, 4)[named]
+                found.append(
+                    zstandard.FRAME_HEADER + head + stated.to_bytes(wide, "little") + blocks + b"s" * has_sum
+                )
+    return found
+
+
+@pytest.mark.parametrize("size", [0, 1, 255, 256, 257, 65_535, 65_536, 65_791, 65_792, 131_073, 300_000])
+def test_both_ways_know_every_header(size: int) -> None:
+    assert native.frame_within is not None
+    for frame in headers_of(size):
+        for before, cut, limit in product((b"", b"x" * 40), (-1, 0, 1, 18), (size - 1, size, size + 1)):
+            if limit >= 0:
+                text = before + frame[: len(frame) + min(cut, 0)] + bytes(max(cut, 0))
+                found = native.frame_within(text, len(before), limit)
+                assert found == frame_within(text, len(before), limit)
+                assert cut < 18 or found == (len(before) + len(frame) if 0 < size <= limit else -1)
+
+
+@pytest.mark.parametrize("kind", range(4))
+def test_both_ways_know_which_blocks_are_possible(kind: int) -> None:
+    """A block has up to 128 KiB. One kind is reserved."""
+    assert native.frame_within is not None
+    for size in (0, 1, 20, 131_071, 131_072, 131_073, (1 << 21) - 1):
+        taken = 1 if kind == 1 else size
+        for last in (0, 1):
+            block = (size << 3 | kind << 1 | last).to_bytes(3, "little") + bytes(taken)
+            text = zstandard.FRAME_HEADER + b"\x20\x05" + block + b"\1\0\0" + bytes(40)
+            is_whole = kind != 3 and size <= 131_072
+            end = (6 + len(block) + 3 * (not last)) if is_whole else -1
+            assert native.frame_within(text, 0, 5) == frame_within(text, 0, 5) == end
+
+
+@pytest.mark.parametrize("size", range(7, 12))
+def test_a_frame_may_fill_the_longest_header(size: int) -> None:
+    """A frame of 18 bytes is read where it is; one of 17 is left to the reader of files."""
+    frame = zstandard.FRAME_HEADER + bytes([0x20, size]) + (size << 3 | 1).to_bytes(3, "little") + b"a" * size
+    assert native.frame_within is not None
+    for way in (native.frame_within, frame_within):
+        assert way(frame, 0, 100) == (len(frame) if len(frame) >= 18 else -1)
+        assert way(bytes(30) + frame, 30, 100) == (30 + len(frame) if len(frame) >= 18 else -1)
+
+
 def test_wrong_arguments_are_refused() -> None:
     assert native.frame_within is not None
     with pytest.raises(TypeError):
@@ -95,7 +153,9 @@ import random, _native
 rng = random.Random(1)
 for _ in range(20_000):
     data = b"\\x28\\xb5\\x2f\\xfd" + bytes(rng.choices((0, 1, 2, 8, 32, 255, rng.randrange(256)), k=rng.randrange(40)))
-    assert -1 <= _native.frame_within(data, 0, 1 << 60) <= len(data)
+    start = rng.choice((0, rng.randrange(len(data) + 1)))
+    for begin, text in ((0, data), (len(data), data), (start, data), (30, bytes(30) + data)):
+        assert -1 <= _native.frame_within(text, begin, 1 << 60) <= len(text)
 """
 
 

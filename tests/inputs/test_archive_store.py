@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.errors import InputError
+from cdxmill.errors import AbsentError, InputError
+from cdxmill.formats.lines.capture_fields import record_location
 from cdxmill.inputs import archive_store
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.storage import patience
@@ -65,6 +66,26 @@ def test_what_is_no_record_is_named_with_its_place(
     with pytest.raises(InputError, match=rf"0\.warc\.gz@7: {reason}"):
         store.fetch_named(copies[0], 7, length)
     store.close()
+
+
+def test_only_a_missing_archive_may_be_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Advice to name another place does not help against damage, and not where the user has named one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.warc.gz").write_bytes(b"x" * 99)
+
+    def error_of(store: ArchiveStore, name: str) -> InputError:
+        line = f'com,a)/ - {{"url": "http://a.com/", "filename": "{name}", "offset": "0", "length": "9"}}'
+        with pytest.raises(InputError) as error:
+            store.fetch_line(record_location(line.encode()))
+        return error.value
+
+    unnamed, named = ArchiveStore(None), ArchiveStore(str(tmp_path))
+    missing, bad = "no.warc.gz", "bad.warc.gz"
+    assert "--archives LOCATION" in error_of(unnamed, missing).hint
+    assert isinstance(error_of(unnamed, missing), AbsentError)
+    assert "--archives" not in error_of(unnamed, bad).hint
+    assert not isinstance(error_of(unnamed, bad), AbsentError)
+    assert "--archives" not in error_of(named, missing).hint
 
 
 def test_names_become_locations(tmp_path: Path) -> None:

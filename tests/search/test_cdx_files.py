@@ -152,6 +152,16 @@ def test_a_header_with_other_fields_is_refused_in_the_middle_too(tmp_path: Path)
         list(lookup(tmp_path / "a.cdx", "a.com"))
 
 
+@pytest.mark.parametrize("order", ["N b a m s k r M S V g", "N b a S V g"])
+def test_headers_of_many_files_may_fill_the_start_of_a_file(order: str, tmp_path: Path) -> None:
+    """As `sort -m` leaves them. Only whole headers are checked: the part of the file that is read first may end in one."""
+    header, fields = f" CDX {order}\n", " ".join("-" * (order.count(" ") - 1))
+    line = f"com,a)/ 2020 {fields}\n"
+    for number in (1 << 16) // len(header), (1 << 16) // len(header) + 1, 9_000:
+        (tmp_path / "a.cdx").write_text(header * number + line)
+        assert list(lookup(tmp_path / "a.cdx", "*.com")) == [line.strip().encode()]
+
+
 def test_lines_of_eleven_fields_are_found_after_their_header(tmp_path: Path) -> None:
     line = b"com,a)/ 2020 http://a.com/ text/html 200 X - - 1 2 w"
     (tmp_path / "a.cdx").write_bytes(HEADER + line + b"\n")

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.server.access import Access, parse_embargo, read_rules
+from cdxmill.formats.lines.lookup_query import KeyRange
+from cdxmill.server.access import Access, AccessRule, parse_embargo, read_rules
 from cdxmill.storage.location import locate
 
 from ..material.cdx_server import cdx_server
@@ -148,6 +149,29 @@ def test_a_line_that_is_no_rule_is_an_error(tmp_path: Path, line: str) -> None:
         read_rules([locate(tmp_path / "bad.aclj")])
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "touched"),
+    [
+        (b"org,b)/", b"org,b)/!", False),
+        (b"org,a)/", b"org,b)/", False),
+        (b"org,a)/", b"org,b)/c", False),
+        (b"org,a)/", b"org,b)/d", True),
+        (b"org,b)/c", b"org,b)/c!", True),
+        (b"org,b)/cd", b"org,b)/cd!", True),
+        (b"org,b)/d", b"org,c)/", False),
+        (b"org,d)/", b"org,d)/!", True),
+        (b"org,d)/x", b"org,d)/x!", False),
+        (b"org,z)/", b"org,zz)/", False),
+    ],
+)
+def test_ranges_that_no_rule_touches_are_counted_by_blocks(low: bytes, high: bytes, touched: bool) -> None:
+    """The end of a range is not in it. A rule for one key hides nothing below it."""
+    rules = {b"org,b)/c": AccessRule("exclude", None), b"org,d)/###": AccessRule("exclude", None)}
+    assert Access(rules).touches(KeyRange(low, high, False)) == touched
+    assert Access(rules, parse_embargo("before:2020")).touches(KeyRange(low, high, False))
+    assert not Access({}).touches(KeyRange(low, high, False))
+
+
 def test_nothing_that_is_hidden_shows_in_any_answer(many_cluster: Path, tmp_path: Path) -> None:
     path = rules_of(tmp_path, {"example,many)/###": {"access": "exclude"}})
     with cdx_server(many_cluster, "--access", path, "--replay", "http://replay/") as server:
@@ -179,6 +203,8 @@ def test_an_embargo_holds_in_pages_and_counts(many_cluster: Path) -> None:
         assert len(found) == 600 < CAPTURES
         pages = json.loads(server.ask("/many/cdx", url=MANY, showNumPages="true", pageSize=1).body)
         assert pages == {"pages": 2, "pageSize": 1, "blocks": 2}
+        pages = json.loads(server.ask("/many/cdx", url=MANY, showNumPages="true", pageSize=5).body)
+        assert pages == {"pages": 1, "pageSize": 5, "blocks": 2}
         assert "etag" in server.ask("/many/cdx", url=MANY).headers
     with cdx_server(many_cluster, "--embargo", "newer:1y") as server:
         assert "etag" not in server.ask("/many/cdx", url=MANY).headers

@@ -236,3 +236,9 @@ def test_the_nearest_captures_are_those_of_a_sorted_answer(server: CdxServer, mo
         whole = server.ask("/many/cdx", asked, closest=moment).text
         assert found.split() == whole.split()[:limit]
         assert sorted(whole.split()) == stamps[:: 600 if "collapse" in more else 1]
+
+
+@pytest.mark.parametrize("more", [{"reverse": "true"}, {"sort": "reverse"}, {"sort": "closest"}])
+def test_the_nearest_captures_come_first_whatever_the_order(server: CdxServer, more: dict[str, str]) -> None:
+    asked = {"url": MANY, "fl": "timestamp", "output": "text", "closest": "20200101003000", "limit": "5"}
+    assert server.ask("/many/cdx", asked | more).text == server.ask("/many/cdx", asked).text

@@ -270,6 +270,7 @@ def test_a_request_that_is_too_long_is_not_kept(server: CdxServer) -> None:
         (["nowhere"], "nowhere"),
         (["many", "many"], "two collections are named many; give them names: NAME=many"),
         (["cdx=many"], "'cdx' cannot be the name of a collection"),
+        (["odd name"], "'odd name' cannot be the name of a collection; give one: NAME=odd name"),
         (["many", "--access", "no.aclj"], "no.aclj"),
         (["many", "--access", "bad.aclj"], "line 1 is no access rule"),
         (["many", "--embargo", "soon"], "invalid embargo 'soon'"),
@@ -285,7 +286,8 @@ def test_what_cannot_be_served_is_said_at_the_start(
     message: str,
     server: CdxServer,
 ) -> None:
-    (tmp_path / "many").symlink_to(many_cluster)
+    for name in ("many", "odd name"):
+        (tmp_path / name).symlink_to(many_cluster)
     (tmp_path / "bad.aclj").write_text("example,many)/ - exclude\n")
     given_arguments = [one.format(taken=server.port) for one in arguments]
     done: Any = run_cdxmill("cdx-server", *given_arguments, cwd=tmp_path)

@@ -102,6 +102,12 @@ def test_a_capture_without_a_date_is_never_the_closest(server: Server, date: str
     assert found == [number == closest for number in range(4)]
 
 
+def test_a_date_chooses_captures_and_no_urls(server: Server) -> None:
+    query = f"q=type:prefixquery+url:{quote(URL, safe='')}"
+    assert asked(server, "", f"{query}+date:2020&count=1").body == asked(server, "", f"{query}&count=1").body
+    assert b"<result>" in asked(server, "", f"{query}+date:2020").body
+
+
 def test_openwayback_may_ask_for_a_part(server: Server) -> None:
     def times(query: str, **more: int) -> list[str | None]:
         rest = "".join(f"&{name}={value}" for name, value in more.items())

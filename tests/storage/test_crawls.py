@@ -105,6 +105,21 @@ def test_several_crawls_are_searched_at_once_in_one_order(web: RangeServer, run:
     assert [row["crawl"] for row in rows_of(stdout)] == ["CC-MAIN-2024-10"]
 
 
+def test_a_tree_beside_a_crawl_may_be_asked_for_the_crawl(web: RangeServer, run: Run, tmp_path: Path) -> None:
+    """A tree stores no crawl: its lines have none."""
+    line = b'com,example)/1 2020 {"url": "http://example.com/1", "length": "7", "offset": "5", "filename": "a.gz"}\n'
+    (tmp_path / "a.cdxj").write_bytes(line)
+    tree = tmp_path / "t"
+    assert run("prefix-index", "build", "-q", "-o", tree, tmp_path / "a.cdxj")[0] == 0
+    asked = ("lookup", f"CC-MAIN-2024-10,{tree}", "http://example.com/1", "--filter")
+    for given, crawls in (
+        ("=crawl:CC-MAIN-2024-10", ["CC-MAIN-2024-10"]),
+        ("!=crawl:CC-MAIN-2024-10", [None]),
+    ):
+        status, stdout, stderr = run(*asked, given)
+        assert (status, stderr, [row.get("crawl") for row in rows_of(stdout)]) == (0, "", crawls)
+
+
 def test_the_list_of_crawls_is_fetched_once_a_day(web: RangeServer, run: Run) -> None:
     for _ in range(2):
         assert run("lookup", "CC-MAIN-2024-*", "http://example.com/1")[0] == 0

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdxmill.formats.lines.capture_fields import stored_fields
-from cdxmill.formats.tree.pointer_layout import CAPTURE, CLASSIC, Pointer
+from cdxmill.formats.tree.pointer_layout import CAPTURE, CLASSIC, Layout, Pointer
 from cdxmill.stages import native
 from cdxmill.tasks import tree_items
 from cdxmill.tasks.tree_items import Archives, CaptureItems, Items, NoItemError, pointer_items, whole_lines
@@ -229,6 +229,36 @@ def test_lines_of_numbers_need_no_python() -> None:
         for line in (b"a b\t1 2 3 4 5", b"a\t0\t18446744073709551615\t3 4\t005"):
             ((keys, tails),) = pointer_items([line + b"\n" + line], CLASSIC)
             assert (len(keys), len(tails)) == (2, 2)
+
+
+@pytest.mark.parametrize("layout", [CLASSIC, CAPTURE])
+def test_hexadecimal_pointers_are_their_bytes(layout: Layout) -> None:
+    raw = [bytes(range(start, start + layout.size)) for start in (0, 100)]
+    one, two = (pointer.hex().encode() for pointer in raw)
+    for text in (b"a b\t%b\nc\t%b" % (one, two), b"a b\t%b\nc\t%b" % (one.upper(), two)):
+        assert list(pointer_items([text], layout)) == [([b"a b", b"c"], [b"\0" + pointer for pointer in raw])]
+
+
+@pytest.mark.parametrize("layout", [CLASSIC, CAPTURE])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"a\t%b\tc\n%b",
+        b"a\t%b\tc\t%b",
+        b"a\t%b\n\n%b",
+        b"a\t%b\n%b",
+        b"a\t%b\nb\t0%b",
+        b"a\t%b\nb\tx%b",
+        b"a\t%b\t\nb\t%b",
+        b"a\t%b\nb\t%b\t",
+        b"a\t%b\nb\t%b\n",
+    ],
+)
+def test_other_lines_with_hexadecimal_digits_are_refused(layout: Layout, text: bytes) -> None:
+    digits = bytes(layout.size).hex().encode()
+    whole = text.replace(b"x%b", b"x" + digits[1:]).replace(b"%b", digits)
+    with pytest.raises(NoItemError, match="expected key, tab and"):
+        list(pointer_items([whole], layout))
 
 
 def test_a_text_is_cut_at_line_ends() -> None:

@@ -68,7 +68,7 @@ def _plan(given: Parameters) -> _PywbPlan:
         to=given.text("to"),
         filter=given.all("filter"),
         limit=limit or None,
-        sort="default" if closest or order == "closest" else "reverse" if given.flag("reverse") else order,
+        sort="default" if order == "closest" else "reverse" if given.flag("reverse") else order,
         closest=closest,
         collapse=given.text("collapseTime", "collapse"),
         resolve_revisits=given.flag("resolveRevisits"),

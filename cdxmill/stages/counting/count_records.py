@@ -34,8 +34,7 @@ class Counted:
     findings: Findings = field(default_factory=Findings)
 
     def add(self, other: Counted) -> None:
-        """Add what was read in another archive, without its damage and notes."""
-        self.records += other.records
+        """Add what was counted and skipped in another archive."""
         self.counted += other.counted
         for reason, number in other.skipped.items():
             self.skipped[reason] = self.skipped.get(reason, 0) + number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,6 +66,28 @@ def test_usual_captures_of_crawls_are_read_by_the_compiled_reader() -> None:
     notes, request = _metadata()
     assert taken(notes) == CrawlNotes(b"<urn:x:1>", b"UTF-8", b"eng")
     assert taken(request) is Outcome.NO_LINE
+
+
+@pytest.mark.parametrize(
+    "date",
+    [
+        *(
+            f"2024-{month:02d}-{day}"
+            for month in range(1, 13)
+            for day in ("01", "28", str(30 - 2 * (month == 2)))
+        ),
+        *(f"2024-{month:02d}-31" for month in (1, 3, 5, 7, 8, 10, 12)),
+        "1000-01-01",
+        "9999-12-31",
+    ],
+)
+def test_captures_of_every_day_are_read_by_the_compiled_reader(date: str) -> None:
+    """But for that of a leap year: Python knows these."""
+    content = COMMON % b"http://example.com/"
+    (given,) = set(re.findall(rb"WARC-Date: ([^\r]*)\r", content))
+    for time in ("T00:00:00Z", "T23:59:59Z"):
+        found = taken(content.replace(given, (date + time).encode()))
+        assert isinstance(found, CommonLine), date
 
 
 def taken(content: bytes) -> object:

@@ -42,6 +42,20 @@ POST, OTHER, GET = request(b"POST", b"x=1"), request(b"POST", b"x=2"), request(b
 WITH_X = b"com,example)/a?__wb_method=post&x=%d"
 
 
+@pytest.mark.parametrize("url", [URL, URL + b"b"])
+@pytest.mark.parametrize("of_response", [None, b"<req>", b"<other>"])
+@pytest.mark.parametrize("of_request", [None, b"<res>", b"<other>"])
+def test_a_request_belongs_to_a_response_of_its_url_if_one_names_the_other(
+    of_request: bytes | None, of_response: bytes | None, url: bytes
+) -> None:
+    asking = record(b"request", b"<req>", bytes(POST.block), of_request or b"")
+    answer = record(b"response", b"<res>", bytes(RESPONSE.block), of_response or b"")
+    asking.headers[b"warc-target-uri"] = url
+    belongs = url == URL and (of_request == b"<res>" or of_response == b"<req>")
+    key = WITH_X % 1 if belongs else b"com,example)/a"
+    assert (keys(asking, answer), keys(answer, asking)) == ([key], [key])
+
+
 @pytest.mark.parametrize(
     ("records", "key"),
     [

@@ -58,6 +58,42 @@ def test_a_line_of_another_url_does_not_match() -> None:
     )
 
 
+ONE, OTHER = "A" * 32, "B" * 32
+
+
+@pytest.mark.parametrize(
+    ("digest", "in_line", "differs"),
+    [
+        (ONE, ONE, False),
+        (ONE, OTHER, True),
+        (ONE, f"sha1:{ONE}", False),
+        (ONE, f"sha1:{OTHER}", True),
+        (ONE, "", False),
+        (ONE, "-", False),
+        (ONE, "sha256:" + "0" * 64, False),
+        (ONE, OTHER[:-1], False),
+        (ONE, OTHER + "B", False),
+        ("sha256:" + "0" * 64, OTHER, False),
+        ("-", OTHER, False),
+        (None, OTHER, False),
+    ],
+)
+def test_only_two_sha1_digests_can_differ(digest: str | None, in_line: str, differs: bool) -> None:
+    data = (RECORD % "http://a.com/").encode()
+    (record,) = read_records(lambda pos, size: data[pos : pos + size])
+    assert isinstance(record, Record)
+    capture = capture_of_record(record)
+    assert capture is not None
+    line = b'com,a)/ 20240101000000 {"url": "http://a.com/", "digest": "%b", "offset": "0", "filename": "x"}'
+    location = record_location(line % in_line.encode())
+    capture = capture._replace(digest=None if digest is None else digest.encode())
+    found = difference(capture, location)
+    assert (found is not None) == differs
+    assert not differs or str(found).startswith(
+        f"the record has the digest {ONE}, the index line has {OTHER}"
+    )
+
+
 TEXT = b"some text " * 30
 PACKED = gzip.compress(TEXT, mtime=0)
 SENT = b"%x\r\n%b\r\n%x\r\n%b\r\n0\r\n\r\n" % (20, PACKED[:20], len(PACKED) - 20, PACKED[20:])

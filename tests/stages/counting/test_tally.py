@@ -75,6 +75,7 @@ def counts(tally: Tally) -> Counter[bytes]:
 @example("".join(f"<{'a' * length}>" for length in (MAX_TAG, MAX_TAG + 1, 80, 5000)))
 @example("<svg><title/><path></svg><title><b></title>")
 @example("<script><!--<script></script><b></script><i><!--><u>")
+@example("<script><!--><script></script><b></script><i>")
 @example("<a\n href=x><b/><c/ d><e f='>'><g h=\"\n>\"><j =k><!DOCTYPE html><?xml ?></ x><m")
 @settings(max_examples=200)
 def test_both_find_the_same_tags(html: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
+from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -120,6 +121,25 @@ def test_usual_lines_need_no_python() -> None:
 @pytest.mark.parametrize("line", ODD)
 def test_an_odd_line_is_a_row(line: bytes) -> None:
     both([USUAL, line, USUAL])
+
+
+def test_file_names_that_are_nearly_those_of_common_crawl() -> None:
+    parts = (
+        ("crawl-data", "common-crawl/crawl-data", "data", ""),
+        ("C", "C/D", ""),
+        ("segments", "segment", ""),
+        ("1.2", "1/2", ""),
+        ("warc", "robotstxt", "crawldiagnostics", "wat", "warcs", ""),
+        ("a.warc.gz", ""),
+    )
+    names = ["/".join(chosen) for chosen in product(*parts)]
+    names += [name[:size] for name in names[:1] for size in range(len(name))]
+    both(
+        [
+            b'com,a)/ 20200131235959 {"url": "http://a.com/", "filename": "%b"}' % name.encode()
+            for name in names
+        ]
+    )
 
 
 def test_a_value_that_is_lost_is_counted_and_the_line_is_kept() -> None:

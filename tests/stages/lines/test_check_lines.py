@@ -19,9 +19,11 @@ HEADER = b" CDX N b a m s k r M S V g"
 
 
 @pytest.fixture(autouse=True, params=["c", "python"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "python":
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    way: str = request.param
+    if way == "python":
         monkeypatch.setattr(cdx_text, "_native_odd_line", None)
+    return way
 
 
 def fault(text: bytes, size: int = 1 << 20) -> str | None:
@@ -115,6 +117,19 @@ def test_a_line_that_is_passed_quickly_is_valid(lines: list[bytes], fields: int)
 def test_the_size_of_the_pieces_does_not_matter(lines: list[bytes], size: int) -> None:
     text = b"\n".join(lines)
     assert fault(text, size) == fault(text)
+
+
+@pytest.mark.parametrize(
+    ("line", "fields"), [(JSON, CDXJ), (b"a 1 {}", CDXJ), (CDX11, 11), (CDX9, 9), (b"a 1 x", 3)]
+)
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_usual_lines_are_passed_quickly(line: bytes, fields: int, end: bytes, way: str) -> None:
+    if end == b"\r\n" and fields == CDXJ and way == "python":
+        end = b"\n"  # others are passed one by one
+    text = (line + end) * 3
+    assert odd_line(b"x\n" + text + b"\n", 2, 2 + len(text), fields) == (2 + len(text), 3)
+    for wrong in (9, 11, 3, CDXJ):
+        assert wrong == fields or odd_line(text, 0, len(text), wrong) == (0, 0)
 
 
 def test_json_is_checked_only_where_a_file_may_be_truncated() -> None:

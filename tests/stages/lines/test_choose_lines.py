@@ -27,6 +27,21 @@ def originals(*lines: bytes) -> list[str]:
     return [json.loads(one.split(b" ", 2)[2])["orig.offset"] for one in found]
 
 
+def test_a_line_with_its_original_has_each_field_once() -> None:
+    """The key and the timestamp stay before the JSON, and the other fields keep their order."""
+
+    def fields(mime: str, time: int, *original: str) -> bytes:
+        place = {"digest": "A", "length": "1", "offset": str(time), "filename": "a.warc.gz"}
+        names = ("orig.length", "orig.offset", "orig.filename")
+        more = dict(zip(names, original, strict=True))
+        known = {"url": "http://a.com/", "mime": mime, "status": "200", **place, **more}
+        return f"com,a)/ {time} {json.dumps(known)}".encode()
+
+    given = [line(1, "text/html"), line(2, "warc/revisit")]
+    expected = [fields("text/html", 1, "-", "-", "-"), fields("text/html", 2, "1", "1", "a.warc.gz")]
+    assert list(resolve_revisits(iter([given]), lambda *_: None)) == [expected]
+
+
 def test_a_revisit_is_the_original_of_none() -> None:
     """Not of a capture before it, and not of other revisits: it has no content."""
     revisit = "warc/revisit"

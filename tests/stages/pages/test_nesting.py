@@ -229,6 +229,24 @@ def test_parts_of_a_table_count_where_they_may_be_nested(start: bytes, is_whole:
     assert cell == b"<caption>" or (parsed_size(html) == len(html)) == is_whole
 
 
+@pytest.mark.parametrize(
+    ("start", "element", "is_whole"),
+    [
+        (b"", b"<frameset></frameset>", False),
+        (b"<table>", b"<frameset></frameset>", False),
+        (b"<frameset>", b"<table></table>", False),
+        (b"<frameset>", b"<td></td>", False),
+        (b"", b"<table></table>", True),
+        (b"<frameset>", b"<div></div>", True),
+    ],
+)
+def test_what_a_frameset_changes_is_not_taken_for_closed(
+    start: bytes, element: bytes, is_whole: bool
+) -> None:
+    html = start + element * 20_000
+    assert (parsed_size(html) == len(html)) == is_whole
+
+
 QUOTES = [
     '"',
     "'",

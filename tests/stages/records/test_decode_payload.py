@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import brotli  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import pytest
@@ -54,6 +55,36 @@ def test_everything_before_the_corrupt_part_is_decoded_then_it_is_reported(
     fields, payload = ENCODED[name]
     with pytest.raises(PayloadError, match=r"truncated|corrupt"):
         decoded(fields, change(payload))
+
+
+@pytest.mark.parametrize(
+    ("coding", "start"),
+    [
+        ("Transfer-Encoding: chunked", b""),
+        ("Transfer-Encoding: chunked", b"3\r\nabc"),
+        ("Transfer-Encoding: chunked", b"3\r\nabc\r\n"),
+        ("Content-Encoding: gzip", b""),
+        ("Content-Encoding: zstd", b""),
+        ("Content-Encoding: br", b""),
+        ("Content-Encoding: deflate", b"<p"),
+    ],
+)
+def test_little_is_read_before_the_first_bytes_or_the_error(coding: str, start: bytes) -> None:
+    """A payload that is not as its head says may be huge: it is not held in memory until that is known."""
+    given = 0
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal given
+        yield start
+        for _ in range(1_000):
+            given += 1
+            yield b"<html> no line end here " * 10
+
+    found = decode_payload(f"HTTP/1.1 200 OK\r\n{coding}\r\n\r\n".encode(), pieces())
+    with suppress(PayloadError):
+        while given < 100 and (b"html" not in next(found)):
+            pass
+    assert given < 30
 
 
 TRUNCATED = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.index_archive import Findings, index_archive
 from cdxmill.stages.records import read_zst
 from cdxmill.stages.records.fetch_record import Archive
+from cdxmill.stages.records.parse_header import NOT_AN_ARCHIVE
 from cdxmill.stages.records.read_records import read_records
 
 DICTIONARY_FRAME = b"\x5d\x2a\x4d\x18"
@@ -106,6 +109,17 @@ def test_other_data_in_a_skippable_frame_is_no_dictionary(contents: list[bytes],
         assert (len(lines), findings.damage) == (2 * len(once), []), notes
 
 
+@pytest.mark.parametrize("hidden", [1, 3])
+def test_a_dictionary_does_not_hide_the_frames_behind_it(
+    contents: list[bytes], dictionary: bytes, hidden: int
+) -> None:
+    data = frames(contents[:6], dictionary)
+    over = len(frames(contents[:hidden], dictionary)) - 8
+    for size, is_wrong in ((over, True), (over - 1, False), (over + 1, False)):
+        _, findings = indexed(data[:4] + size.to_bytes(4, "little") + data[8:])
+        assert ("its length reaches over other frames" in str(findings.damage)) == is_wrong
+
+
 def test_a_part_with_another_dictionary_costs_only_itself(contents: list[bytes], dictionary: bytes) -> None:
     own, part = frames(contents[:9], dictionary), frames(contents[9:20], with_own_id(dictionary, 40_000))
     once, _ = indexed(own)
@@ -115,6 +129,21 @@ def test_a_part_with_another_dictionary_costs_only_itself(contents: list[bytes],
         assert [damage.offset for damage in findings.damage] == [len(own)]
         assert "40000" in findings.damage[0].reason
         assert f"{len(part)} bytes skipped" in findings.damage[0].reason
+
+
+@pytest.mark.parametrize("pack", [zstandard.compress, gzip.compress])
+def test_only_a_file_that_begins_with_other_content_is_no_archive(
+    contents: list[bytes], pack: Callable[[bytes], bytes]
+) -> None:
+    page, record = pack(b"<html>no record, but a page</html>"), pack(contents[0])
+    for data, hints in (
+        (page + record, [True]),
+        (record + page + record, [False]),
+        (record + page, [False]),
+        (page + record + page, [True, False]),
+    ):
+        _, findings = indexed(data)
+        assert [damage.hint == NOT_AN_ARCHIVE for damage in findings.damage] == hints
 
 
 mutations = st.lists(st.tuples(st.integers(0, 1 << 30), st.integers(1, 255)), max_size=3)

@@ -103,6 +103,70 @@ def test_every_value_of_every_field_counts_as_in_python() -> None:
         check_same_sums(["\n".join(sorted(lines)).encode(errors="surrogatepass")], floor)
 
 
+def usual_lines() -> list[bytes]:
+    """Lines with strings of every length up to 150, as a value, in a name and with an escape somewhere."""
+    lines = [f'com,a)/ {TIMES[0]} {{"mime": "{"m" * size}", "length": "{size}"}}' for size in range(150)]
+    lines += [f'com,a)/ {TIMES[0]} {{"{"n" * size}": "x", "status": "{size}"}}' for size in range(150)]
+    for size in (3, 15, 16, 17, 79, 80, 81, 145):
+        lines += [
+            f'com,a)/ {TIMES[0]} {{"x": "{"u" * at}\\"{"v" * (size - at)}", "length": "7"}}'
+            for at in range(size)
+        ]
+    lines += [
+        f'com,a)/ {TIMES[0]} {{{blank}"mime"{blank}:{blank}"a/b"{blank},{blank}"l"{blank}:{blank}9{blank}}}'
+        for blank in ("", " ", "   ")
+    ]
+    return [line.encode() for line in lines]
+
+
+@pytest.mark.skipif(native.CaptureSums is None, reason="not compiled")
+def test_compiled_code_takes_usual_lines_itself() -> None:
+    """Alone, with no byte behind the line that may be read, and among others. Python would give the same sums, slowly."""
+    lines, sums = usual_lines(), new_sums(True)
+    check_same_sums([b"\n".join(lines)], 0)
+    check_same_sums([b"\n".join(lines[::-1])], 0)
+    for line in lines:
+        for text in (line, line + b"\n", line + b"\n" + bytes(200)):
+            taken = sums.take(bytearray(text), 0, 10, [])
+            assert taken == (len(text) if len(text) < len(line) + 2 else len(line) + 1), text
+    for line in lines[::7]:
+        check_same_sums([line], 0)
+
+
+@pytest.mark.skipif(native.CaptureSums is None, reason="not compiled")
+@pytest.mark.parametrize("odd", ["\u00e9", "\t", "\\u00e9", "\\q", "\x7f"])
+def test_odd_characters_anywhere_in_a_string_are_found(odd: str) -> None:
+    """The first line has no known opening, the others have the one before. Strings are read in pieces of 16 and 64 bytes."""
+    lines = [
+        f'com,a)/ {TIMES[0]} {{"{name}": "{"v" * at}{odd}{"w" * (size - at)}"}}'.encode()
+        for size in (1, 17, 85, 150)
+        for at in (*range(min(size, 20)), *range(20, size, 9))
+        for name in ("mime", "x")
+    ]
+    check_same_sums([b"\n".join(lines)], 0)
+
+
+@pytest.mark.skipif(native.CaptureSums is None, reason="not compiled")
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_line_with_any_byte_changed_counts_as_in_python(is_known: bool) -> None:
+    """The line before it may have the same members: then their names are compared only."""
+    line = b'com,a)/ 2020 { "mime" : "a/b" , "l":77,"x":"\\"" , "f": "w.gz"}'
+    before = [line] * is_known
+    for at in range(len(line)):
+        for size, other in (
+            (1, b""),
+            (0, b" "),
+            (0, b'"'),
+            (1, b'"'),
+            (1, b"x"),
+            (1, b","),
+            (1, b":"),
+            (1, b"\\"),
+            (1, b"}"),
+        ):
+            check_same_sums([b"\n".join([*before, line[:at] + other + line[at + size :]])], 0)
+
+
 def check_same_sums(given_texts: list[bytes], floor: int) -> None:
     compiled, plain = new_sums(True), DictSums(True)
     for text in given_texts:

@@ -43,6 +43,9 @@ host=http://A.org/x | host=a.org
 host=a.org:80       | host=a.org
 host='a b'          | a host alone
 host:a.org/         | no host
+host:a.org:80       | no host
+link_host:a:80      | no host
+host:''            | no host
 host^=www.*         | no host
 mime=text/*         | mime^=text/
 mime=html           | mime:html

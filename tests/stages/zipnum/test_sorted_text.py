@@ -51,6 +51,12 @@ def test_a_header_blank_lines_and_lines_that_come_twice_are_not_given() -> None:
     assert File(b"".join(line + b"\n" + line + b"\n" for line in LINES)).lines() == LINES
 
 
+@pytest.mark.parametrize("text", [b"\n", b" CDX N b a\n" * 3, b" CDX N b a\n\n\n"])
+def test_a_text_may_have_no_line_of_a_capture(text: bytes) -> None:
+    """Such as one that was changed while it was open."""
+    assert File(text).lines() == []
+
+
 @pytest.mark.parametrize("number", [1, 7, 4000, len(LINES) - 1])
 def test_lines_that_are_not_sorted_are_found(number: int) -> None:
     changed = [*LINES]
