@@ -135,8 +135,8 @@ class Tries:
         self._last = time.monotonic()
 
     def _most(self, failure: TryAgain) -> int:
-        """The number of tries: one if the server was given up before."""
-        if failure.host and hosts.was_given_up(failure.host):
+        """The number of tries: one if the server was given up before, and is asked again after its rest."""
+        if failure.host and failure.host == hosts.host_of(self._url) and hosts.was_given_up(failure.host):
             return 1
         return MORE_TRIES if self._is_host and hosts.has_answered(failure.host) else TRIES
 
