@@ -16,6 +16,7 @@ from cdxmill.commands.clusters.serve import addresses
 from cdxmill.commands.collections import watch
 from cdxmill.commands.collections.watch import WatchedDirectory
 from cdxmill.errors import InputError, StoppedError
+from cdxmill.inputs.archives import find_archives
 
 from ..material.clock import Clock
 
@@ -76,10 +77,10 @@ def test_an_archive_that_goes_while_it_is_looked_at_is_forgotten(
 ) -> None:
     archive = Path("warcs/example.warc.gz")
     shutil.copy(pywb_warcs / archive.name, archive)
-    found, find = watched(settle=10), watch.find_archives
+    found = watched(settle=10)
 
     def find_and_delete(*words: object, **more: object) -> object:
-        archives = find(*words, **more)  # type: ignore[arg-type]
+        archives = find_archives(*words, **more)  # type: ignore[arg-type]
         archive.unlink()
         return archives
 

@@ -1,0 +1,120 @@
+"""A disk that fails while a run decides what of its outputs to keep: no output is called foreign, old or gone for it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cdxmill import recompress as recompress_now
+from cdxmill.cli.main import main
+from cdxmill.errors import OutageError
+from cdxmill.storage import local
+from cdxmill.storage.location import Location
+
+OUTPUT, PROOF = "out/a.warc.zst", "out/a.warc.zst.proof.json"
+
+
+def recompress(*words: str) -> int:
+    return main(["recompress", "-q", "-p", "1", "-o", "out", *words, "a.warc.gz"])
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pywb_warcs: Path) -> Path:
+    """`a.warc.gz`, and `out/a.warc.zst` that was made of it."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copyfile(pywb_warcs / "example.warc.gz", "a.warc.gz")
+    assert recompress() == 0
+    return tmp_path
+
+
+def fail(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Let reads of a file fail."""
+    pread = os.pread
+
+    def failing(handle: int, size: int, offset: int) -> bytes:
+        if str(Path(f"/proc/self/fd/{handle}").readlink()).endswith(f"/{name}"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return pread(handle, size, offset)
+
+    monkeypatch.setattr(os, "pread", failing)
+
+
+def state() -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in Path("out").iterdir() if path.is_file()}
+
+
+def touch() -> None:
+    os.utime("a.warc.gz", (1, 1))
+
+
+def forget() -> None:
+    Path("out/.outputs.tsv").unlink()
+
+
+def nothing() -> None:
+    pass
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (touch, "a.warc.gz"),
+        (touch, PROOF),
+        (nothing, PROOF),
+        (nothing, "a.warc.gz"),
+        (nothing, OUTPUT),
+        (forget, OUTPUT),
+        (forget, "a.warc.gz"),
+    ],
+)
+def test_a_disk_that_fails_stops_the_run_and_changes_nothing(
+    change: Callable[[], None], name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change()
+    before = state()
+    with monkeypatch.context() as patch:
+        fail(patch, name)
+        assert recompress() == 3
+    assert "Input/output error" in capsys.readouterr().err
+    assert state() == before
+
+
+@pytest.mark.usefixtures("here")
+def test_an_archive_whose_state_is_unknown_is_read_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = state()
+
+    def unknown(path: str) -> None:
+        raise OutageError(path, "cannot be read (Input/output error)")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            Location,
+            "status",
+            lambda place: unknown(place.text) if place.name == "a.warc.gz" else local.status(place.local),
+        )
+        assert recompress() == 3
+    assert "a.warc.gz: cannot be read (Input/output error)" in capsys.readouterr().err
+    assert state()[OUTPUT] == before[OUTPUT]
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("proof", [b"{", b"[]", b""])
+def test_a_file_of_somebody_else_in_place_of_the_proof_is_not_overwritten(
+    proof: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(PROOF).write_bytes(proof)
+    for change in (nothing, touch):
+        change()
+        assert recompress() == 2
+        assert PROOF in capsys.readouterr().err or change is touch
+        assert Path(PROOF).read_bytes() == proof
+    assert recompress("--replace") == 0
+    assert recompress_now("a.warc.gz", output="out", processes=1).kept == 1
