@@ -9,8 +9,9 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.cluster.write import read_manifest
-from cdxmill.commands.collections import other_clusters
+from cdxmill.commands.collections import change_shards, other_clusters
 from cdxmill.errors import OutageError
+from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.storage.location import locate
 
 LINE = 'com,%s)/ 20200101000000 {"url": "http://%s.com/", "offset": "%d", "length": "5", "filename": "%s.warc.gz"}\n'
@@ -133,3 +134,42 @@ def test_a_cluster_with_a_corrupt_manifest_is_not_replaced_and_that_is_not_advis
     assert told.endswith("; move this directory away, or choose another directory\n")
     assert "--replace" not in told
     assert {path.name: path.read_bytes() for path in Path("C").iterdir()} == before
+
+
+@pytest.mark.usefixtures("here")
+def test_clusters_without_shards_are_not_merged(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("empty").mkdir()
+    Path("empty/cluster.idx").touch()
+    assert main(["merge", "-q", "-o", "new", "empty"]) == 1
+    assert capsys.readouterr().err == (
+        "cdxmill: empty: no shards, so there is nothing to merge; check it with cdxmill verify\n"
+    )
+    assert main(["merge", "-q", "-p", "1", "-o", "new", "empty", "C"]) == 0
+    assert lines_of("new") == 2
+
+
+@pytest.mark.usefixtures("here")
+def test_only_the_local_engine_applies_the_exclusion_list(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("C/exclude.txt").write_text("a.com\n")
+    assert main(["zipnum", "-q", "--replace", "--engine", "spark", "-s", "1", "-o", "C", "C.cdxj"]) == 2
+    assert "C/exclude.txt: is applied by the local engine only" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("here")
+def test_a_node_with_another_library_stops_the_change(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its blocks would be others than those of this machine."""
+    change = change_shards._change_shard
+    other = "zlib-ng 1.0"
+
+    def on_node(task: change_shards.ChangeTask) -> object:
+        with monkeypatch.context() as patch:
+            patch.setattr(Compressor, "version", lambda self: other)
+            return change(task)
+
+    monkeypatch.setattr(change_shards, "_change_shard", on_node)
+    before = Path("C/cluster.idx").read_bytes()
+    assert add("D") == 3
+    assert f"a node has {other}, this machine zlib-ng " in capsys.readouterr().err
+    assert Path("C/cluster.idx").read_bytes() == before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 from collections.abc import Callable
@@ -15,6 +14,8 @@ from cdxmill.cli.main import main
 from cdxmill.errors import OutageError
 from cdxmill.storage import local
 from cdxmill.storage.location import Location
+
+from ..material.failing_disk import fail_reads
 
 OUTPUT, PROOF = "out/a.warc.zst", "out/a.warc.zst.proof.json"
 
@@ -30,18 +31,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pywb_warcs: Path) -> P
     shutil.copyfile(pywb_warcs / "example.warc.gz", "a.warc.gz")
     assert recompress() == 0
     return tmp_path
-
-
-def fail(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Let reads of a file fail."""
-    pread = os.pread
-
-    def failing(handle: int, size: int, offset: int) -> bytes:
-        if str(Path(f"/proc/self/fd/{handle}").readlink()).endswith(f"/{name}"):
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return pread(handle, size, offset)
-
-    monkeypatch.setattr(os, "pread", failing)
 
 
 def state() -> dict[str, bytes]:
@@ -79,7 +68,7 @@ def test_a_disk_that_fails_stops_the_run_and_changes_nothing(
     change()
     before = state()
     with monkeypatch.context() as patch:
-        fail(patch, name)
+        fail_reads(patch, name)
         assert recompress() == 3
     assert "Input/output error" in capsys.readouterr().err
     assert state() == before
