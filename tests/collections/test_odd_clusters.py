@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.cluster.write import read_manifest
 from cdxmill.commands.collections import change_shards, other_clusters
-from cdxmill.errors import OutageError
+from cdxmill.errors import InputError, OutageError
 from cdxmill.formats.clusters.compressor import Compressor
-from cdxmill.storage.location import locate
+from cdxmill.storage.interface import Entry
+from cdxmill.storage.location import Location, locate
 
 LINE = 'com,%s)/ 20200101000000 {"url": "http://%s.com/", "offset": "%d", "length": "5", "filename": "%s.warc.gz"}\n'
 
@@ -173,3 +175,46 @@ def test_a_node_with_another_library_stops_the_change(
     assert add("D") == 3
     assert f"a node has {other}, this machine zlib-ng " in capsys.readouterr().err
     assert Path("C/cluster.idx").read_bytes() == before
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("error", "status", "reason"),
+    [
+        (OutageError, 3, "cannot look up cdx-00000.gz at http://other.example/cdx-00000.gz: did not answer"),
+        (InputError, 1, "cdx-00000.gz is not at http://other.example/cdx-00000.gz: the file is missing"),
+    ],
+)
+def test_verify_does_not_take_an_outage_for_a_missing_shard(
+    error: type[InputError],
+    status: int,
+    reason: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    real = Location.status
+
+    def fail(place: Location) -> Entry | None:
+        if place.is_remote:
+            raise error(place.text, "did not answer", "run it again")
+        return real(place)
+
+    Path("C/cluster.loc").write_text("cdx-00000.gz\thttp://other.example/cdx-00000.gz\n")
+    monkeypatch.setattr(Location, "status", fail)
+    assert main(["verify", "-p", "1", "C"]) == status
+    assert f"C/cluster.loc: {reason}" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    "words", [["compact", "C"], ["remove", "C", "a.com"], ["add", "C", "--cdx", "D.cdxj"]]
+)
+def test_a_cluster_whose_compressor_is_not_installed_is_not_changed(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = Path("C/cluster.json").read_bytes()
+    monkeypatch.setitem(sys.modules, "zlib_ng", None)
+    assert main([*words, "-q", "-p", "1"]) == 2
+    told = "cdxmill: the compressor zlib-ng is not installed (pip install zlib-ng)\n"
+    assert capsys.readouterr().err == told
+    assert Path("C/cluster.json").read_bytes() == before
