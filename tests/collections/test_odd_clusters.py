@@ -218,3 +218,17 @@ def test_a_cluster_whose_compressor_is_not_installed_is_not_changed(
     told = "cdxmill: the compressor zlib-ng is not installed (pip install zlib-ng)\n"
     assert capsys.readouterr().err == told
     assert Path("C/cluster.json").read_bytes() == before
+
+
+@pytest.mark.usefixtures("here")
+def test_no_archive_of_a_cluster_that_was_not_added_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """One of its archives has the name of another one; the cluster is refused with all of them."""
+    make("E", "c", "m")
+    Path("more.cdxj").write_text(Path("E.cdxj").read_text() + line("n", "e"))
+    assert main(["zipnum", "-q", "-p", "1", "-s", "1", "--replace", "-o", "E", "more.cdxj"]) == 0
+    Path("E/archives.tsv").write_text("c.warc.gz\t/elsewhere/c.warc.gz\ne.warc.gz\t/elsewhere/e.warc.gz\n")
+    assert add("E", "D") == 1
+    assert "the cluster has another archive of this name, /archives/c.warc.gz" in capsys.readouterr().err
+    listed = [row.split("\t")[0] for row in Path("C/archives.tsv").read_text().splitlines()]
+    assert listed == ["c.warc.gz", "d.warc.gz"]
+    assert lines_of("C") == 4

@@ -8,8 +8,9 @@ import pytest
 
 import cdxmill
 from cdxmill.cli.main import main
-from cdxmill.errors import OutageError, RefusedError, UsageError
-from cdxmill.storage.location import Location
+from cdxmill.errors import UsageError
+
+from ..storage.range_server import serving
 
 LINE = (
     'com,a)/ 20200101000000 {"url": "http://a.com/", "offset": "0", "length": "5", "filename": "a.warc.gz"}\n'
@@ -56,16 +57,13 @@ def test_nothing_at_all_is_no_input() -> None:
 
 
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize("error", [RefusedError, OutageError])
-def test_a_url_that_may_not_be_looked_below_is_a_file(
-    error: type[OutageError], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """S3 without the right to list refuses cluster.idx, and gives the file itself."""
-
-    def refuse(place: Location, *given: object) -> None:
-        raise error(place.text, "HTTP 403")
-
-    for name in ("exists", "status", "entries"):
-        monkeypatch.setattr(Location, name, refuse)
-    assert main(["prefix-index", "build", "-q", "-o", "x.tree", "https://other.example/a"]) == 3
-    assert "HTTP 403" in capsys.readouterr().err
+def test_a_url_that_may_not_be_looked_below_is_a_file(capfd: pytest.CaptureFixture[str]) -> None:
+    """A bucket that may not be listed refuses a cluster.idx that is not there, and gives the file itself."""
+    with serving() as server:
+        server.add("/lines", LINE.encode())
+        for name in ("cluster.idx", "cluster.summary", "all.idx", "indexes/cluster.idx"):
+            server.add(f"/lines/{name}", b"").statuses[:] = [403] * 9
+        assert main(["prefix-index", "build", "-q", "-o", "x.tree", f"{server.url}/lines"]) == 0
+    capfd.readouterr()
+    assert main(["lookup", "x.tree", "a.com", "--count"]) == 0
+    assert capfd.readouterr().out == "1\n"
