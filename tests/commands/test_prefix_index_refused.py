@@ -8,7 +8,8 @@ import pytest
 
 import cdxmill
 from cdxmill.cli.main import main
-from cdxmill.errors import UsageError
+from cdxmill.errors import RefusedError, UsageError
+from cdxmill.storage.location import Location
 
 from ..storage.range_server import serving
 
@@ -57,13 +58,19 @@ def test_nothing_at_all_is_no_input() -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_a_url_that_may_not_be_looked_below_is_a_file(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_url_that_may_not_be_looked_below_is_a_file(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     """A bucket that may not be listed refuses a cluster.idx that is not there, and gives the file itself."""
+
+    def refused(place: Location) -> bool:
+        raise RefusedError(place.text, "HTTP 403")
+
+    monkeypatch.setattr(Location, "exists", refused)
     with serving() as server:
         server.add("/lines", LINE.encode())
-        for name in ("cluster.idx", "cluster.summary", "all.idx", "indexes/cluster.idx"):
-            server.add(f"/lines/{name}", b"").statuses[:] = [403] * 9
-        assert main(["prefix-index", "build", "-q", "-o", "x.tree", f"{server.url}/lines"]) == 0
+        assert main(["prefix-index", "build", "-q", "--replace", "-o", "x.tree", f"{server.url}/lines"]) == 0
+    monkeypatch.undo()
     capfd.readouterr()
-    assert main(["lookup", "x.tree", "a.com", "--count"]) == 0
+    assert main(["lookup", str(here / "x.tree"), "a.com", "--count"]) == 0
     assert capfd.readouterr().out == "1\n"
