@@ -38,7 +38,7 @@ from cdxmill.messages import count
 from cdxmill.outputs.names import identity
 from cdxmill.running.failures import Failure
 from cdxmill.storage.interface import Entry
-from cdxmill.storage.local import make_directory, stopping, write_atomic
+from cdxmill.storage.local import make_directory, read_fully, stopping, write_atomic
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.own import append_rows, foreign, open_own, own_directory, read_own
 from cdxmill.storage.reading import first_bytes, sha256_of, written
@@ -296,7 +296,7 @@ def _head(file: Location) -> bytes:
     with stopping(Path(file.local)), suppress(FileNotFoundError, NotADirectoryError):
         handle = open_own(Path(file.local), os.O_RDONLY)
         try:
-            return os.pread(handle, _HEAD, 0)
+            return read_fully(handle, 0, _HEAD)
         finally:
             os.close(handle)
     return b""

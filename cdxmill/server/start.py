@@ -41,9 +41,13 @@ from cdxmill.storage.location import locate
 _SETTINGS = "CDXMILL_CDX_SERVER"
 _NAME = regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _TAKEN = frozenset(("cdx", "wayback", "health", "metrics", "collinfo.json", "page.css", "page.js"))
-_ALLOCATION = {"MALLOC_MMAP_THRESHOLD_": str(1 << 17)}
-"""Settings of glibc in the environment of the workers, unless the user has set them. Without it, glibc raises this threshold when the
-text of a section is freed. Then texts are cut from the heap, which gets holes: a fifth more memory after some 100,000 requests."""
+_ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": str(1 << 17), "CDXMILL_PATIENCE": "10"}
+"""Variables of the server and its workers, unless the user has set them.
+
+Without the first, glibc raises this threshold when the text of a section is freed. Then texts are cut from the heap, which gets
+holes: a fifth more memory after some 100,000 requests. Without the second, a client waits for minutes for storage that fails, and
+so do others, because the threads are few.
+"""
 _YOUNG = 10_000
 """Objects after which Python looks for garbage. With its 700, it takes a twentieth of the time."""
 _LEAST_CACHE, _MOST_CACHE, _CACHE_PART = 64 << 20, 512 << 20, 32
@@ -69,6 +73,8 @@ class _Started:
 
 def serve(asked: CdxServing) -> int:
     """Serve clusters until it is stopped. Raises UsageError for what cannot be served, StoppedError if no worker starts."""
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
     replay = asked.replay and asked.replay.rstrip("/") + "/"
     found = find_collections(asked.clusters)
     named = {name: [one.name for one in sources] for name, sources in found.items()}
@@ -92,8 +98,6 @@ def serve(asked: CdxServing) -> int:
         clients = str(Path(numbers) / "clients") if asked.rate else ""
         started = replace(started, shared=numbers, clients=clients)
         os.environ[_SETTINGS] = json.dumps(asdict(started))
-        for name, value in _ALLOCATION.items():
-            os.environ.setdefault(name, value)
         if asked.workers > 1:
             os.environ[DIRECTORY] = numbers
         _raise_file_limit()

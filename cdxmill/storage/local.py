@@ -61,7 +61,7 @@ def open_ranges(path: str) -> Iterator[Callable[[int, int], bytes]]:
 
     def read_at(offset: int, size: int) -> bytes:
         try:
-            return _read_fully(handle, offset, size)
+            return read_fully(handle, offset, size)
         except OSError as error:
             raise input_error(path, error) from None
 
@@ -71,7 +71,8 @@ def open_ranges(path: str) -> Iterator[Callable[[int, int], bytes]]:
         os.close(handle)
 
 
-def _read_fully(handle: int, offset: int, size: int) -> bytes:
+def read_fully(handle: int, offset: int, size: int) -> bytes:
+    """The `size` bytes at `offset` of an open file; fewer only at its end. Of a file on a network, `pread` may return fewer elsewhere."""
     data = os.pread(handle, size, offset)
     while len(data) < size and (more := os.pread(handle, size - len(data), offset + len(data))):
         data += more

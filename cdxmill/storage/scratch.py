@@ -11,7 +11,7 @@ from typing import IO
 
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.regex import regex
-from cdxmill.storage.local import new_directory, stopping
+from cdxmill.storage.local import new_directory, read_fully, stopping
 from cdxmill.storage.location import locate
 from cdxmill.storage.own import create_own, open_own
 
@@ -123,7 +123,7 @@ class Scratch:
             try:
                 handle = os.open(path, os.O_RDONLY)
                 try:
-                    return os.pread(handle, size, offset)
+                    return read_fully(handle, offset, size)
                 finally:
                     os.close(handle)
             except OSError as error:

@@ -387,6 +387,7 @@ def test_a_killed_copy_is_completed_by_the_same_command(
         (["C", "*.org", "-o", "out", "--rate", "0"], b"--rate 0"),
         (["C", "-o", "out", "--input", "/dev/null"], b"/dev/null: has no queries"),
         (["-", "-o", "out", "--originals"], b"a pipe is read once"),
+        (["C", "*.org", "-o", "out", "--archives", "absent"], b"absent: neither a directory of archives"),
         (["C", "*.org", "-o", "http://127.0.0.1/out"], b"cannot be written or listed"),
     ],
 )

@@ -217,21 +217,22 @@ def test_failures_are_reported_again_until_replace_tries_them_again(
 
 
 @pytest.mark.parametrize(
-    ("name", "fault"),
+    ("name", "cut", "fault"),
     [
-        ("cdx-00001.gz", "cdx-00001.gz is missing or has another size than in cluster.json"),
-        ("part-00000", "cluster.idx has another size than the parts"),
-        ("cluster.summary", "cluster.summary has another size than the parts"),
-        ("cluster.loc", "cluster.loc does not have cdx-00000.gz"),
-        ("splits.txt", "splits.txt or splits.seq has other split points than cluster.json"),
-        ("splits.seq", "splits.txt or splits.seq has other split points than cluster.json"),
+        ("cdx-00001.gz", None, "cdx-00001.gz is missing or has another size than in cluster.json"),
+        ("part-00000", None, "cluster.idx has another size than the parts"),
+        ("cluster.summary", None, "cluster.summary has another size than the parts"),
+        ("cluster.loc", None, "cluster.loc does not have cdx-00000.gz"),
+        ("cluster.loc", -1, "cluster.loc: line 2 is truncated"),
+        ("splits.txt", None, "splits.txt or splits.seq has other split points than cluster.json"),
+        ("splits.seq", None, "splits.txt or splits.seq has other split points than cluster.json"),
     ],
 )
 def test_a_cluster_with_another_file_is_not_called_finished(
-    name: str, fault: str, command: str, inputs: Path, good: Path, run_cdxmill: RunCdxmill
+    name: str, cut: int | None, fault: str, command: str, inputs: Path, good: Path, run_cdxmill: RunCdxmill
 ) -> None:
     whole = published(good)
-    (good / name).write_bytes(b"precious")
+    (good / name).write_bytes((good / name).read_bytes()[:cut] if cut else b"precious")
     done = run_cdxmill(command, "-o", good, "-s", "2", inputs)
     assert done.returncode == 2
     assert f"C: already has this cluster, but {fault};".encode() in done.stderr

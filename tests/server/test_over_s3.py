@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +43,7 @@ def server(
         "EC2_METADATA_DISABLED": "1",
     }.items():
         monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setenv("CDXMILL_PATIENCE", "1")
     with cdx_server("web=s3://bucket/c") as running:
         yield running
 
@@ -65,3 +68,35 @@ def test_a_lookup_takes_two_requests_and_a_hot_one_none(server: CdxServer, bucke
     bucket.seen.clear()
     hot = [requests(7777 + near) for near in range(5)]
     assert hot == [[]] * 5
+
+
+def test_an_outage_of_the_bucket_costs_one_wait(server: CdxServer, bucket: RangeServer) -> None:
+    """A client waited for minutes, and all threads of a worker did."""
+    assert server.ask("/web/cdx", url="many.example/12345").status == 200
+    for file in bucket.files.values():
+        file.statuses = [503] * 1000
+    bucket.seen.clear()
+    answer = server.ask("/web/cdx", url="many.example/00001")
+    assert (answer.status, answer.headers["retry-after"]) == (503, "10")
+    asked = len(bucket.seen)
+    assert asked <= 10
+    for number in range(5):
+        assert server.ask("/web/cdx", url=f"many.example/{number:05}").status == 503
+    assert len(bucket.seen) == asked, "the bucket is given up"
+
+
+@pytest.mark.parametrize(("setting", "seconds"), [(None, 10), ("77", 77)])
+def test_a_server_waits_ten_seconds_for_its_storage(
+    setting: str | None, seconds: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.cdxj").write_text(line("example,many)/", "2020"))
+    code = (
+        "import sys\nfrom cdxmill.cli.main import main\nfrom cdxmill.server import start\n"
+        "from cdxmill.storage.patience import patience\n"
+        "start._check = lambda *_: sys.exit(int(patience()))\n"
+        "main(['cdx-server', 'a.cdxj', '--port', '0'])"
+    )
+    monkeypatch.delenv("CDXMILL_PATIENCE", raising=False)
+    if setting:
+        monkeypatch.setenv("CDXMILL_PATIENCE", setting)
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False).returncode == seconds

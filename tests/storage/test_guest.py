@@ -145,7 +145,7 @@ def test_more_servers_than_are_remembered_are_given_up_too(monkeypatch: pytest.M
             hosts.wait_for_turn(name, None)
 
 
-def test_one_broken_file_costs_no_other(lines: Path, server: RangeServer) -> None:
+def test_one_broken_file_costs_no_other(lines: Path, server: RangeServer, slept: list[float]) -> None:
     server.files["/00.warc.gz"].statuses = [500] * 999
     assert copy(lines, server, 1) == 3
     assert copied(lines) == (ARCHIVES - 1) * PAGES // 2

@@ -171,21 +171,24 @@ def _copy_all(
 ) -> int:
     """Copy shards, parts and split points, and write the index. Returns the number of shards copied.
 
-    The shards `kept` are not copied.
+    The shards `kept` are not copied. A target that is finished is this cluster without some shards: it stays until they are there.
     """
     there = PublishTarget(target)
     present, surplus = there.present(shards), there.surplus(shards, options.index_only)
     listed = {**dict.fromkeys(surplus, ""), **present}
-    _note(target, listed)
-    unpublish(target)
+    is_finished = MANIFEST in there.found
+    if not is_finished:
+        _unpublish(target, listed)
     missing = () if options.index_only else [shard for shard in shards if shard.name not in (*present, *kept)]
     copies = [_ClusterCopy(shard, cluster / shard.name, target / shard.name) for shard in missing]
     total = sum(shard.bytes for shard in missing)
     with Progress("copying shards", len(copies), total, options.quiet) as progress:
         for index, digest in run_tasks(_copy, copies, options.processes, progress.tick):
             listed[copies[index].shard.name] = digest
-            _note(target, listed)
+            if not is_finished:
+                _note(target, listed)
             progress.advance()
+    _unpublish(target, listed)
     for name in (one for shard in surplus for one in files_of_shard(shard)):
         (target / name).remove()
     write_index(target, _copied_parts(cluster, target, shards))
@@ -198,6 +201,11 @@ def _copy_all(
         write_archive_index(target, places.archives)
     _finish(cluster, target)
     return len(copies)
+
+
+def _unpublish(target: Location, present: dict[str, str]) -> None:
+    _note(target, present)
+    unpublish(target)
 
 
 def _note(target: Location, present: dict[str, str]) -> None:

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Container, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cdxmill.cluster.archive_index import ArchivePlaces
 from cdxmill.commands.copying.output import CopyOutput, FileHead, Finished
 from cdxmill.commands.copying.plan import (
     Asked,
@@ -121,6 +122,10 @@ def _check(asked: Asked, options: Copying) -> None:
         raise UsageError(f"--rate {options.rate}: expected a number of requests per second, such as 5 or 0.5")
     if options.originals and any(source.is_pipe for source in asked.sources):
         raise UsageError("--originals needs a source that can be searched again; a pipe is read once")
+    for named in {source.places.named for source in asked.sources} - {None}:
+        if not locate(str(named)).is_remote:  # elsewhere that costs requests
+            with suppress(InputError):  # each capture of it is reported
+                ArchivePlaces(named).open().close()
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from cdxmill.errors import AbsentError, InputError, OutageError, RefusedError, S
 from cdxmill.regex import regex
 from cdxmill.storage.hadoop.site import STAMP, hadoop_command, why_no_web_hdfs
 from cdxmill.storage.interface import Entry
-from cdxmill.storage.local import spooled, temporary_name
+from cdxmill.storage.local import read_fully, spooled, temporary_name
 from cdxmill.storage.patience import stops
 
 _AT_ONCE = BoundedSemaphore(4)
@@ -50,7 +50,7 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
     """
     with spooled() as file:
         _run(url, "-cat", quoted(url), output=file)
-        yield lambda offset, size: os.pread(file.fileno(), size, offset)
+        yield lambda offset, size: read_fully(file.fileno(), offset, size)
 
 
 def fetch(patterns: Sequence[str], directory: Path) -> None:

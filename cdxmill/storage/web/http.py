@@ -18,7 +18,7 @@ from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.messages import note
 from cdxmill.storage import hosts
 from cdxmill.storage.interface import Entry
-from cdxmill.storage.local import stopping
+from cdxmill.storage.local import read_fully, stopping
 from cdxmill.storage.optional import optional
 from cdxmill.storage.own import open_own
 from cdxmill.storage.patience import Tries, TryAgain, persistently
@@ -68,7 +68,7 @@ def open_once(url: str, directory: Path) -> Iterator[Callable[[int, int], bytes]
                 if not os.fstat(handle).st_mode & _COMPLETE:
                     _download(url, path, handle)
                     os.fchmod(handle, 0o600 | _COMPLETE)
-        yield lambda offset, size: os.pread(handle, size, offset)
+        yield lambda offset, size: read_fully(handle, offset, size)
     finally:
         with suppress(OSError):  # another process reads it
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
