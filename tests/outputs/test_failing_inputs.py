@@ -107,3 +107,18 @@ def test_a_file_of_somebody_else_in_place_of_the_proof_is_not_overwritten(
         assert Path(PROOF).read_bytes() == proof
     assert recompress("--replace") == 0
     assert recompress_now("a.warc.gz", output="out", processes=1).kept == 1
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("name", ["out/a.warc.zst.offsets.gz", "out/a.warc.zst.cdx.gz"])
+def test_a_file_beside_an_archive_that_cannot_be_read_now_is_not_called_foreign(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert recompress("--replace", "--offsets", "--index") == 0
+    before = state()
+    assert name in before
+    with monkeypatch.context() as patch:
+        fail_reads(patch, name)
+        assert recompress("--replace") == 3
+    assert "Input/output error" in capsys.readouterr().err
+    assert state() == before
