@@ -145,3 +145,11 @@ def test_a_list_of_archives_that_cannot_be_read_stops_the_run(
         assert main(words) == 3
     assert "places.tsv: cannot be read (Input/output error)" in capsys.readouterr().err
     assert main(words) == 0
+
+
+@pytest.mark.usefixtures("here")
+def test_without_an_output_nothing_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted(Path().iterdir())
+    assert recompress("a.warc.gz") == 2
+    assert "missing --output DIR; or use --estimate" in capsys.readouterr().err
+    assert sorted(Path().iterdir()) == before
