@@ -79,6 +79,7 @@ def test_an_archive_whose_state_is_unknown_is_read_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = state()
+    shutil.copyfile("a.warc.gz", "b.warc.gz")
 
     def unknown(path: str) -> None:
         raise OutageError(path, "cannot be read (Input/output error)")
@@ -89,9 +90,10 @@ def test_an_archive_whose_state_is_unknown_is_read_again(
             "status",
             lambda place: unknown(place.text) if place.name == "a.warc.gz" else local.status(place.local),
         )
-        assert recompress() == 3
+        assert recompress("b.warc.gz") == 3
     assert "a.warc.gz: cannot be read (Input/output error)" in capsys.readouterr().err
     assert state()[OUTPUT] == before[OUTPUT]
+    assert "out/b.warc.zst" in state()  # it costs no other
 
 
 @pytest.mark.usefixtures("here")
