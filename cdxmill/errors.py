@@ -92,3 +92,9 @@ class UntriedError(OutageError):
 
 class StoppedError(CdxmillError):
     """The run cannot continue. Finished work is kept, and a rerun continues from it."""
+
+
+def of_named_file(error: InputError, option: str = "") -> CdxmillError:
+    """The error for a file that the user named, with the `option` before it: wrong usage, unless a machine is at fault."""
+    is_outage = isinstance(error, OutageError) and not isinstance(error, RefusedError)
+    return (StoppedError if is_outage else UsageError)(f"{option}{error}")

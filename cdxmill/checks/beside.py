@@ -11,7 +11,7 @@ from cdxmill.checks.claims import ClusterFiles
 from cdxmill.cluster.find import resolved, why_refused
 from cdxmill.cluster.overlays import filter_content
 from cdxmill.cluster.split_files import SPLITS
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, OutageError
 from cdxmill.formats.clusters.manifest import Manifest, ShardEntry, splits_digest
 from cdxmill.formats.clusters.split_points import format_sequence_file, parse_text
 from cdxmill.formats.clusters.zipnum import (
@@ -33,6 +33,7 @@ from cdxmill.storage.reading import sha256_of
 class _Wrong(NamedTuple):
     reason: str
     hint: str = ""
+    is_outage: bool = False
 
 
 def check_locations(
@@ -93,6 +94,9 @@ def _wrong_files(
             hint = "if the cluster was moved, publish it to itself"
             yield _Wrong(f"{name} is not at {place}: the file is missing or unreadable", hint)
             continue
+        if isinstance(size, OutageError):
+            yield _Wrong(f"cannot look up {name} at {place}: {size.reason}", size.hint, True)
+            continue
         report = reports[name]
         if report.faults or place.is_same(files.shard(name)):
             continue
@@ -102,10 +106,12 @@ def _wrong_files(
             yield _Wrong(f"{name} is not at {place}: that file has other contents")
 
 
-def _size(place: Location) -> int | None:
-    """The size of a file; None if it is missing or unreadable."""
+def _size(place: Location) -> int | OutageError | None:
+    """The size of a file; None if it is missing or unreadable, an error if a machine or a right is at fault."""
     try:
         found = place.status()
+    except OutageError as error:
+        return error
     except InputError:
         return None
     return None if found is None or found.is_directory else found.size

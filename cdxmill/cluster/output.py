@@ -217,6 +217,7 @@ def check_output(
     if finished is not None and is_same and fault is None and not (replace and finished.failures):
         return finished
     if not replace:
+        _own_files(place)  # else --replace would be refused, too
         held_by = "a cluster of other inputs or options" if fault is None else f"this cluster, but {fault}"
         raise UsageError(f"{place}: already has {held_by}; {REPLACE}")
     check_replaceable(place)
@@ -226,18 +227,24 @@ def check_output(
 def check_replaceable(place: Location) -> None:
     """Raise UsageError if the cluster in a place cannot be replaced as a whole, StoppedError if the disk fails."""
     check_switchable(place)
-    try:
-        own = cluster_files(shards_of(place))
-    except InputError as error:
-        if error.reason.startswith("is corrupt") or isinstance(error, (AbsentError, RefusedError)):
-            raise UsageError(f"{error}; choose another directory") from None
-        raise StoppedError(str(error)) from None
-    for name in sorted(entries(place).keys() - own):
+    for name in sorted(entries(place).keys() - _own_files(place)):
         if NUMBERED.fullmatch(name):
             raise UsageError(
                 f"{place}: {name} is not of the cluster there ({MANIFEST} does not list it); move it away,"
                 " or choose another directory"
             )
+
+
+def _own_files(place: Location) -> set[str]:
+    """The names of the files of the finished cluster in a place. Raises UsageError if they are not known, StoppedError."""
+    try:
+        return cluster_files(shards_of(place))
+    except InputError as error:
+        if error.reason.startswith("is corrupt") or isinstance(error, (AbsentError, RefusedError)):
+            raise UsageError(
+                f"{error.path}: {error.reason}; move this directory away, or choose another directory"
+            ) from None
+        raise StoppedError(str(error)) from None
 
 
 def _check_foreign(place: Location, names: set[str], points: Sequence[bytes] | None) -> None:

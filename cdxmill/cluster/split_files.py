@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Sequence
 from contextlib import suppress
 
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError, UsageError, of_named_file
 from cdxmill.formats.clusters.split_points import format_sequence_file, format_text, parse
 from cdxmill.inputs.pipes import unpiped
 from cdxmill.storage.location import Location, PathOrUrl, locate
@@ -63,7 +63,7 @@ def read_splits(path: PathOrUrl) -> list[bytes]:
         with unpiped(str(path)) as place:
             return parse(place.read_bytes())
     except InputError as error:
-        raise UsageError(str(error)) from None
+        raise of_named_file(error) from None
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
 

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from cachetools import LRUCache
 
-from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
+from cdxmill.errors import AbsentError, InputError, UsageError, of_named_file
 from cdxmill.formats.clusters.zipnum import find_places
 from cdxmill.formats.lines.capture_fields import RecordLocation
 from cdxmill.inputs.named import without_host
@@ -239,7 +239,5 @@ def _below(top: Location | None, filename: str) -> Location:
 def _path_index(place: Location) -> bytes:
     try:
         return place.read_bytes()
-    except (AbsentError, RefusedError) as error:
-        raise UsageError(str(error)) from None
-    except InputError as error:  # the disk or the server fails
-        raise StoppedError(str(error)) from None
+    except InputError as error:
+        raise of_named_file(error) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError, UsageError, of_named_file
 from cdxmill.options.option import AnyPath
 from cdxmill.storage.location import locate
 
@@ -14,7 +14,7 @@ SENT = "cdxmill_dictionary"
 
 
 def read_dictionary(path: AnyPath) -> bytes:
-    """The dictionary at a path or URL. Raises UsageError."""
+    """The dictionary at a path or URL. Raises UsageError, StoppedError."""
     from cdxmill.formats.archives.zstd_dictionary import (
         LARGEST_READ,
         dictionary_id,
@@ -29,7 +29,7 @@ def read_dictionary(path: AnyPath) -> bytes:
                 f"is larger than {LARGEST_READ >> 20} MiB, and other programs cannot read such archives"
             )
     except InputError as error:
-        raise UsageError(f"--dictionary: {error}") from None
+        raise of_named_file(error, "--dictionary: ") from None
     except ValueError as error:
         hint = "make one with cdxmill train-dictionary"
         raise UsageError(f"--dictionary: {name}: {error}; {hint}") from None
@@ -37,7 +37,7 @@ def read_dictionary(path: AnyPath) -> bytes:
 
 
 def use_dictionary(path: AnyPath | None) -> None:
-    """Let this process, and those that it forks, read archives whose frames name the id of the dictionary. Raises UsageError."""
+    """Let this process, and those that it forks, read archives whose frames name the id of the dictionary. Raises UsageError, StoppedError."""
     if path is not None:
         from cdxmill.formats.archives.zstd_dictionary import know
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError, OutageError, UsageError
 from cdxmill.formats.offset_table import HEADER, OffsetTable, names_of
 from cdxmill.formats.own_records import OFFSETS
 from cdxmill.inputs.named import Search, Wanted
@@ -70,9 +70,11 @@ def first_names(table: Location) -> Names | None:
 
 
 def is_table_of(table: Location, old: str, new: str) -> bool:
-    """Whether a file is a table of archives with these names in index lines, or has no row."""
+    """Whether a file is a table of archives with these names in index lines, or has no row. Raises OutageError."""
     try:
         names = first_names(table)
+    except OutageError:
+        raise
     except InputError:
         return False
     return names in (None, Names(os.fsencode(old), os.fsencode(new)))

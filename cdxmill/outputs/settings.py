@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import NamedTuple
 
 from cdxmill.capture import Record
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, OutageError
 from cdxmill.formats.archives.framing import DICTIONARY_MAGIC, GZIP_MAGIC
 from cdxmill.formats.lines.capture_fields import parse_fields
 from cdxmill.inputs.named import Input
@@ -96,12 +96,14 @@ class ArchiveSettings(NamedTuple):
         ]
 
     def is_proven(self, output: Location, archive: Input) -> bool:
-        """Whether the archive has the size and the SHA-256 of the proof beside the output."""
+        """Whether the archive has the size and the SHA-256 of the proof beside the output. Raises OutageError."""
         try:
             proof = read_proof(proof_beside(output))
             if proof is None or archive.location.size() != proof.old_file.size:
                 return False
             return sha256_of(archive.location) == proof.old_file.sha256
+        except OutageError:
+            raise
         except InputError:
             return False
 
@@ -115,10 +117,12 @@ class ArchiveSettings(NamedTuple):
 
 
 def _first_record(archive: Location) -> object:
-    """The header and the size of the first record. None if it cannot be read."""
+    """The header and the size of the first record. None if the file has none that can be read. Raises OutageError."""
     try:
         with archive.open_ranges() as read_at:
             found = next(read_records(read_at, chunk=_HEAD), None)
+    except OutageError:
+        raise
     except InputError:
         return None
     return (found.headers, found.size) if isinstance(found, Record) else None

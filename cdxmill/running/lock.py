@@ -317,7 +317,7 @@ def killed_run(directory: Location) -> str | None:
 
 def _is_stale(found: dict[str, Any]) -> bool:
     """Whether the run that wrote the lock was killed."""
-    with suppress(KeyError, TypeError, ValueError):
+    with suppress(KeyError, TypeError, ValueError, OverflowError):
         if found["host"] == os.uname().nodename:
             try:
                 os.kill(int(found["process"]), 0)

@@ -130,14 +130,15 @@ def test_an_empty_output_is_wrong_usage(command: str, directory: Path, run_cdxmi
         ("scan -o out i.warc.gz absent.warc.gz", "failures.tsv"),
         ("recompress --replace -o out i.warc.gz", "failures.tsv"),
         ("copy -o out --archives . a.cdxj *.org", "copy-failures.tsv"),
-        ("copy -o out --archives absent a.cdxj *.org", "copy-failures.tsv"),
+        ("copy -o out --archives empty a.cdxj *.org", "copy-failures.tsv"),
     ],
 )
 @pytest.mark.parametrize("content", ["precious", "a\tb", "a note\nof mine\n", "a\tb\tc\td\n"])
 def test_a_list_of_somebody_else_is_left_alone(
     command: str, name: str, content: str, directory: Path, run_cdxmill: RunCdxmill
 ) -> None:
-    (directory / "out").mkdir()
+    for below in ("out", "empty"):  # copy needs a place of archives; none of them is there
+        (directory / below).mkdir()
     (directory / "out" / name).write_text(content)
     done = run_cdxmill(*command.split(), cwd=directory)
     assert done.returncode == 2

@@ -132,11 +132,9 @@ def build_cluster(
 ) -> ClusterSummary:
     """Build the cluster of all lines of the CDX files `paths` in a directory; on another engine, also at a URL.
 
-    A file that is corrupt or cannot be read is reported and adds no lines. Raises UsageError if there are no files,
+    A file that is corrupt or cannot be read is reported and adds no lines. Requires: there are files. Raises UsageError
     if they hold different kinds of lines, or if the directory has another cluster and `options` do not replace it.
     """
-    if not paths:
-        raise UsageError("no CDX files found; check the paths")
     place = locate(place)
     place.check_writable()
     options = with_exclusions(options, place)

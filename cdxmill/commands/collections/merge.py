@@ -20,7 +20,7 @@ from cdxmill.cluster.split_files import SPLITS, stored_splits
 from cdxmill.commands.clusters.zipnum import Beside, ClusterSummary, build_cluster, zipnum_options
 from cdxmill.commands.collections.merge_shards import make_merged
 from cdxmill.commands.collections.other_clusters import OtherCluster, why_not_copied
-from cdxmill.errors import UsageError
+from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.manifest import used_compressor
 from cdxmill.formats.clusters.zipnum import ARCHIVES, format_path_index, parse_path_index
 from cdxmill.options.collections import Merging
@@ -45,6 +45,9 @@ def merge(asked: Merging, failures: Failures) -> ClusterSummary:
         options = zipnum_options(asked, points=tuple(points))
     reported = len(failures.items)
     shards = [str(cluster.shard(name)) for cluster in clusters for name in _shards(cluster, failures)]
+    if not shards:
+        names = ", ".join(str(cluster.directory) for cluster in clusters)
+        raise InputError(names, "no shards, so there is nothing to merge", "check it with cdxmill verify")
     found = [(cluster.directory, manifest_beside(cluster.directory)) for cluster in clusters]
     others = [OtherCluster(one, manifest) for one, manifest in found if manifest is not None]
     is_sound = len(failures.items) == reported and not read_excluded(locate(place))

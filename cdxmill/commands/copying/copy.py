@@ -323,7 +323,7 @@ def _is_valid(work: WorkDirectory, number: int, finished: Finished) -> bool:
             _are_in(part, finished) or unit_file(directory, number, kind).stat().st_size == part.size
             for kind, part in result.parts.items()
         )
-    except (OSError, TypeError, KeyError, ValueError):
+    except (OSError, AttributeError, TypeError, KeyError, ValueError):
         return False
 
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from cdxmill.cluster.own_run import RUN, remove_runs, start_run
 from cdxmill.cluster.switch import MARK
 from cdxmill.commands.exporting.listed_files import LIST, check_replaceable, files_listed
-from cdxmill.errors import AbsentError, InputError, StoppedError
+from cdxmill.errors import InputError, StoppedError
 from cdxmill.formats.own_records import APART
 from cdxmill.running.lock import LOCK, check_held, hold, renew_held, run_id
 from cdxmill.storage.location import Location
@@ -57,10 +57,7 @@ def _old_files(place: Location, replace: bool) -> set[str]:
 
 def _files_in(place: Location) -> list[str]:
     start = len(f"{place}/")
-    try:
-        return [path[start:] for path in files_below(str(place)).files]
-    except AbsentError:
-        return []
+    return [path[start:] for path in files_below(str(place)).files]
 
 
 def _switch(own: Location, place: Location, old: set[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import UsageError
 from cdxmill.inputs.named import Input
 from cdxmill.outputs.proofs import proof_beside, read_proof
 from cdxmill.running.processes import counted, run_tasks
@@ -24,7 +24,7 @@ class ProofTask(NamedTuple):
 
 
 def check_proofs(tasks: Sequence[ProofTask], processes: int, quiet: bool) -> None:
-    """Read the local files of all pairs. Raises UsageError if one has another SHA-256 than its proof."""
+    """Read the local files of all pairs. Raises UsageError if one has another SHA-256 than its proof, InputError."""
     places = [place for task in tasks for place in (task.old.location, task.new) if not place.is_remote]
     with Progress("checking what exists", len(tasks), total_size(places), quiet) as progress:
         for _, wrong in run_tasks(_wrong, tasks, processes, progress.tick):
@@ -34,16 +34,13 @@ def check_proofs(tasks: Sequence[ProofTask], processes: int, quiet: bool) -> Non
 
 
 def _wrong(task: ProofTask) -> str:
-    """What is wrong; "" if nothing is."""
-    try:
-        proof = read_proof(proof_beside(task.new))
-        if proof is None:
-            return f"{task.new}: has no proof"
-        for place, wanted in ((task.new, proof.new_file), (task.old.location, proof.old_file)):
-            if not place.is_remote and _sha256(place) != wanted.sha256:
-                return f"{place}: does not have the SHA-256 of {proof_beside(task.new)}"
-    except InputError as error:
-        return str(error)
+    """What is wrong; "" if nothing is. Raises InputError if a file cannot be read."""
+    proof = read_proof(proof_beside(task.new))
+    if proof is None:
+        return f"{task.new}: has no proof"
+    for place, wanted in ((task.new, proof.new_file), (task.old.location, proof.old_file)):
+        if not place.is_remote and _sha256(place) != wanted.sha256:
+            return f"{place}: does not have the SHA-256 of {proof_beside(task.new)}"
     return ""
 
 

@@ -13,7 +13,7 @@ from cdxmill.checks.claims import ClusterFiles, overlay_tasks, read_claims, shar
 from cdxmill.cluster.write import files_read
 from cdxmill.commands.reporting.parts import PartSums, ReportPart, public_suffixes, read_part
 from cdxmill.commands.reporting.sums import Sums
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError, UsageError, of_named_file
 from cdxmill.formats.clusters.manifest import Manifest
 from cdxmill.formats.clusters.zipnum import INDEX
 from cdxmill.formats.own_records import FAILURES, parse_row
@@ -203,13 +203,13 @@ def _cluster_of(path: str, manifest: Manifest | None) -> Report:
 
 
 def _other(named: str, asked: Reporting, failures: Failures) -> Report:
-    """The report to compare with: read from JSON, or made. Raises UsageError."""
+    """The report to compare with: read from JSON, or made. Raises UsageError, StoppedError."""
     if named.endswith(".json"):
         return read_report(named)
     try:
         return make_report(find_inputs([named], failures), asked, failures)
     except InputError as error:
-        raise UsageError(f"--compare {error}") from None
+        raise of_named_file(error, "--compare ") from None
 
 
 def read_report(path: str) -> Report:

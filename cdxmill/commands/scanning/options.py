@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 from cdxmill.commands.own_module import imported
 from cdxmill.commands.per_archive.task import OutputOptions
 from cdxmill.commands.scanning.rows import check_format
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError, UsageError, of_named_file
 from cdxmill.inputs.named import Input
 from cdxmill.outputs.existing import Seen
 from cdxmill.regex import regex
@@ -115,14 +115,14 @@ class ListPlace:
 
 @lru_cache(maxsize=1)
 def compiled(options: ScanOptions) -> Program:
-    """The filters and extractors of a process: they are made once. Raises UsageError."""
+    """The filters and extractors of a process: they are made once. Raises UsageError, StoppedError."""
     files: list[bytes] = []
 
     def read_lines(path: str) -> list[bytes]:
         try:
             files.append(ListPlace.of(path).read_bytes())
         except InputError as error:
-            raise UsageError(f"--where: {error}") from None
+            raise of_named_file(error, "--where: ") from None
         return [line.rstrip(b"\r") for line in files[-1].removeprefix(BOM_UTF8).split(b"\n")]
 
     check_format(options.to)
