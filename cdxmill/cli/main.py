@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import select
 import signal
 import sys
 from importlib import import_module
@@ -177,10 +178,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _fail("interrupted", INTERRUPTED)
     except _Terminated as stopped:
         return _fail("terminated", 128 + int(stopped.args[0]))
-    except (
-        ClosedPipe,
-        BrokenPipeError,
-    ):  # the latter of a help text; another pipe is named by the code that writes to it
+    except ClosedPipe:
         discard_output()
         return 128 + signal.SIGPIPE
     except OSError as error:
@@ -215,12 +213,21 @@ def _system_error(error: OSError) -> int:
     """A fault of the file system or the machine that no other code has named."""
     if os.environ.get("CDXMILL_TRACEBACK"):
         raise error
+    if isinstance(error, BrokenPipeError) and _stdout_has_no_reader():  # of a help text
+        discard_output()
+        return 128 + signal.SIGPIPE
     try:
         sys.stdout.flush()
     except OSError:
         discard_output()
     where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
     return _fail(f"{where}{error.strerror or error}; {write_advice(error.errno)}", STOPPED)
+
+
+def _stdout_has_no_reader() -> bool:
+    asked = select.poll()
+    asked.register(1, 0)
+    return any(event & select.POLLERR for _, event in asked.poll(0))
 
 
 def _internal_error(error: Exception) -> int:
