@@ -26,6 +26,8 @@ _COPIED = ("bench", "bin", "cdxmill", "conf", "docs", "jobs", "tests")
 _LIBRARIES = ("hypothesis", "boto3", "warcio", "zstandard", "urllib3", "moto.server")
 _SECONDS = 90
 """CPU time that one test may take: with a mutant, a loop may have no end."""
+_LARGEST = 8 << 30
+"""Bytes of a file: with a mutant, a loop may write without end."""
 _PATIENCE = 300.0
 """Seconds for one test: a mutant may wait for ever."""
 
@@ -151,6 +153,7 @@ class _Watch:
         used = resource.getrusage(resource.RUSAGE_SELF)
         most = round(used.ru_utime + used.ru_stime) + _SECONDS
         resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (_LARGEST, resource.RLIM_INFINITY))
 
 
 def _words(path: Path) -> set[str]:
