@@ -123,7 +123,7 @@ class Tries:
         most = self._most(failure)
         if self._failed >= most or spent >= self._patience(failure):
             self._give_up(failure)
-            tries = "again" if most == 1 else f"after {most} tries"
+            tries = "again" if most < TRIES else f"after {most} tries"
             much = tries if self._failed >= most else f"for {max(1, spent):.0f} s"
             raise OutageError(self._url, f"did not answer ({failure.reason}) {much}", "run it again")
         wait = self._wait(failure.wait)
