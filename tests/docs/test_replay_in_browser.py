@@ -20,7 +20,7 @@ from .pages import DOCS, environment, fences, page_examples, run_examples
 PAGE = DOCS / "tutorials/archivist.md"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cdxmill/npm"
 TYPES = {".html": "text/html", ".js": "text/javascript"}
-SECONDS = 60
+SECONDS = 80
 EXPORT = "cdxmill export cluster '*.iana.org' --to wacz -o warcs/site.wacz"
 """What is replayed, too: one file, with a page like that of the tutorial."""
 
@@ -65,10 +65,13 @@ class Browser:
         return self.call("Runtime.evaluate", expression=script)["result"].get("value")
 
     def wait_for(self, script: str) -> object:
-        """The value of an expression as soon as it is true."""
-        end = time.monotonic() + SECONDS
+        """The value of an expression as soon as it is true. A page that hangs is loaded again, as a reader would do."""
+        end, again = time.monotonic() + SECONDS, time.monotonic() + SECONDS / 4
         while not (found := self.value(script)):
             assert time.monotonic() < end, self.value("document.documentElement.outerHTML")
+            if time.monotonic() > again:
+                again += SECONDS / 4
+                self.call("Page.reload")
             time.sleep(0.2)
         return found
 
