@@ -200,7 +200,7 @@ class Collection:
         The clusters are looked at every hundredth of a second at most: that takes as long as a tenth of a kept answer.
         """
         now = time.monotonic()
-        if now >= self._look_again:
+        if self._seen is None or now >= self._look_again:
             self._seen = self._state(one.version() for one in self._kept) if self.is_near else None
             self._look_again = now + _FRESH_SECONDS
         return self._seen

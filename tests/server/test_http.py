@@ -45,8 +45,11 @@ def test_a_client_that_has_the_answer_gets_304_until_it_changes(server: CdxServe
     assert server.ask("/web/cdx", url=IANA).headers["etag"] == first.headers["etag"]
     assert (same.status, same.body) == (200, first.body)  # another spelling is another question
     quoted = "/web/cdx?url=http%3A%2F%2Fwww.iana.org%2F"
-    again = server.get(quoted, If_None_Match=first.headers["etag"])
-    assert (again.status, again.body) == (304, b"")
+    answers = [server.get(quoted, If_None_Match=first.headers["etag"]) for _ in range(9)]
+    found = [(one.status, one.body) for one in answers]
+    anew = found.count((200, first.body))  # by the other worker, which has not opened the collection yet
+    assert anew <= 1
+    assert found.count((304, b"")) == len(found) - anew
     assert server.get(quoted, If_None_Match='W/"0"').status == 200
 
 
