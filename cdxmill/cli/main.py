@@ -8,7 +8,6 @@ from __future__ import annotations
 import atexit
 import gc
 import os
-import select
 import signal
 import sys
 from importlib import import_module
@@ -225,6 +224,8 @@ def _system_error(error: OSError) -> int:
 
 
 def _stdout_has_no_reader() -> bool:
+    import select  # no other start of the program needs it
+
     asked = select.poll()
     asked.register(1, 0)
     return any(event & select.POLLERR for _, event in asked.poll(0))

@@ -147,12 +147,10 @@ def fault_of(place: Location, index_only: bool = False, exact: bool = False) -> 
         if found[name].size != size:
             return f"{name} has another size than the parts"
     rows, faults = parse_locations((place / LOCATIONS).read_bytes())
-    lost = next(
-        (shard.name for shard in manifest.files if shard.name not in {row.shard for row in rows}), None
-    )
-    if lost or faults:
-        return f"{LOCATIONS} does not have {lost}" if lost else f"{LOCATIONS}: {faults[0]}"
-    return fault_of_splits(place, manifest)
+    named = {row.shard for row in rows}
+    if lost := next((shard.name for shard in manifest.files if shard.name not in named), None):
+        return f"{LOCATIONS} does not have {lost}"
+    return f"{LOCATIONS}: {faults[0]}" if faults else fault_of_splits(place, manifest)
 
 
 def _numbers_size(rows: int) -> int:

@@ -171,7 +171,7 @@ class _Work:
 
 
 def _open_all(named: Sequence[str], failures: Failures) -> tuple[list[_SortedSource], list[str]]:
-    """The sources, and the paths of those that are files. Requires: something is named. Raises UsageError, InputError."""
+    """The sources of what is named, and the paths of those that are files. Raises UsageError, InputError."""
     sources, files, piped = [], [], set()
     for name in named:
         if is_pipe(name):

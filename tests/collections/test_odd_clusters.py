@@ -1,4 +1,4 @@
-"""Clusters that cannot be changed, added or used as they are: each is told in a line, and nothing else is lost."""
+"""A cluster that cannot be changed, added or used is reported in one line. The others are not lost."""
 
 from __future__ import annotations
 

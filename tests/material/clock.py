@@ -12,3 +12,7 @@ class Clock:
     def monotonic(self) -> float:
         """The time that was set."""
         return self.now
+
+    def sleep(self, seconds: float) -> None:
+        """The time passes at once."""
+        self.now += seconds

@@ -1,4 +1,4 @@
-"""URLs that cannot be looked up, and lines that cannot be parsed: each is told once, and the others are answered."""
+"""URLs that cannot be looked up, and lines that cannot be parsed, are reported once. The others are answered."""
 
 from __future__ import annotations
 

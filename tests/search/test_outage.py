@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -19,20 +17,8 @@ from cdxmill.search.query import PreparedQuery
 from cdxmill.storage import hosts, patience
 
 from ..material.cdx_files import write_plain
+from ..material.clock import Clock
 from .conftest import ALL, HOSTS, Remote, line_of
-
-
-class Clock(SimpleNamespace):
-    """The time of the machine, and what has passed in a test. Nobody sleeps."""
-
-    def __init__(self) -> None:
-        super().__init__(passed=0.0)
-
-    def monotonic(self) -> float:
-        return time.monotonic() + float(self.passed)
-
-    def sleep(self, seconds: float) -> None:
-        self.passed += seconds
 
 
 @pytest.fixture
@@ -63,18 +49,18 @@ def test_an_open_cluster_is_read_again_after_an_outage(
         cluster = OpenCluster.of(opened)
         url, lines = page_of("b.com", 123)
         assert lines_at(cluster, url) == lines
-        clock.passed += 100
+        clock.now += 100
         for file in files:
             file.statuses = [status] * 100
         for host in (*HOSTS, HOSTS[0]):  # the first finds no cluster.loc: the server has answered
             with pytest.raises(OutageError):
                 lines_at(cluster, page_of(host, 321)[0])
         asked = len(remote.server.seen)
-        clock.passed += rest - 10
+        clock.now += rest - 10
         with pytest.raises(OutageError, match="not requested, because"):
             lines_at(cluster, page_of(HOSTS[0], 321)[0])
         assert len(remote.server.seen) == asked
-        clock.passed += 10
+        clock.now += 10
         for _ in range(2):
             with pytest.raises(OutageError):
                 lines_at(cluster, page_of(HOSTS[0], 321)[0])
@@ -83,7 +69,7 @@ def test_an_open_cluster_is_read_again_after_an_outage(
             )
         for file in files:
             file.statuses = []
-        clock.passed += rest
+        clock.now += rest
         for host in HOSTS:
             url, lines = page_of(host, 321)
             assert lines_at(cluster, url) == lines
@@ -102,7 +88,7 @@ def test_shards_elsewhere_are_found_after_an_outage(remote: Remote, clock: Clock
         cluster = OpenCluster.of(opened)
         with pytest.raises(OutageError, match=r"cluster\.loc: did not answer"):
             lines_at(cluster, url)
-        clock.passed += 60
+        clock.now += 60
         table.statuses = []
         assert lines_at(cluster, url) == lines
 
@@ -122,7 +108,7 @@ def test_a_cluster_that_is_replaced_on_a_web_server_is_opened_again(
         remote.server.add(f"/c/{place}", (tmp_path / "new" / place).read_bytes()).etag = '"two"'
     with kept.opened() as cluster, pytest.raises(InputError):
         lines_at(cluster, first[0])
-    clock.passed += 6
+    clock.now += 6
     with kept.opened() as cluster:
         assert lines_at(cluster, first[0]) == []
         assert lines_at(cluster, page_of("c.org", 300)[0]) == page_of("c.org", 300)[1]

@@ -22,6 +22,10 @@ from urllib.parse import urlencode
 import pytest
 import yaml
 
+from cdxmill.commands.collections import watch
+
+from ..material.clock import Clock
+
 if TYPE_CHECKING:
     from tests.conftest import BuildCluster, Cluster
 
@@ -117,6 +121,15 @@ class Wayback:
             return Answer(response.status, dict(response.getheaders()), response.read())
         finally:
             connection.close()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
+    """The time of `serve --watch`, which a test sets."""
+    clock = Clock()
+    with monkeypatch.context() as patch:
+        patch.setattr(watch, "time", clock)
+        yield clock
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -33,14 +32,6 @@ def cluster(pywb_warcs: Path, tmp_path: Path) -> Path:
     cdxmill.build(pywb_warcs / "iana.warc.gz", output=tmp_path / "C", shards=2, processes=1)
     (tmp_path / "warcs").mkdir()
     return tmp_path / "C"
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
-    clock = Clock()
-    with monkeypatch.context() as patch:
-        patch.setattr(watch, "time", clock)
-        yield clock
 
 
 def count(cluster: Path) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,18 +18,11 @@ from cdxmill.errors import InputError, StoppedError
 from cdxmill.inputs.archives import find_archives
 
 from ..material.clock import Clock
+from .test_watch import count
 
 REQUEST = (
     b"WARC/1.0\r\nWARC-Type: request\r\nWARC-Target-URI: http://a.b/\r\nContent-Length: 0\r\n\r\n\r\n\r\n"
 )
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
-    clock = Clock()
-    with monkeypatch.context() as patch:
-        patch.setattr(watch, "time", clock)
-        yield clock
 
 
 @pytest.fixture
@@ -41,11 +33,6 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("a.cdxj").write_bytes(b" CDX N b a\n")
     assert main(["zipnum", "-q", "-p", "1", "-s", "1", "-o", "C", "a.cdxj"]) == 0
     return tmp_path / "C"
-
-
-def count(cluster: Path) -> int:
-    with cdxmill.Cluster(cluster) as opened:
-        return opened.count("*")
 
 
 def watched(settle: int = 0) -> WatchedDirectory:

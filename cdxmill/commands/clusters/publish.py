@@ -188,7 +188,8 @@ def _copy_all(
             if not is_finished:
                 _note(target, listed)
             progress.advance()
-    _unpublish(target, listed)
+    if is_finished:
+        _unpublish(target, listed)
     for name in (one for shard in surplus for one in files_of_shard(shard)):
         (target / name).remove()
     write_index(target, _copied_parts(cluster, target, shards))
