@@ -8,8 +8,8 @@ missing. The same seed gives the same faults as long as their lines are the same
 name, and the exit status is 1. The test that fails is run again without the fault; if it fails, too, nothing is judged. If a
 survivor does no harm, add its name and the reason to accepted.tsv; else write a test.
 
-Only test files that run the function are tried, if that is known. It is measured once for each test file that stands for several of
-the mutants, which takes up to as long as the tests, and kept in build/reach.json; --measure does it again.
+The tests that are tried are those that run the line, if that was measured: `--measure` runs all tests under coverage.py, which takes
+two or three times as long as without, and keeps the result in build/reach. Else they are those of tests.tsv.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import argparse
 import multiprocessing
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -26,14 +25,12 @@ from pathlib import Path
 
 from .changes import Mutant, mutants_of
 from .lists import accepted, guarded, seen_by
-from .reach import Reach, files_of
+from .reach import Reach, measure
 from .trial import ROOT, Lab, changed_since, diff_of
 
-_REACH = ROOT / "build" / "reach.json"
-_PAYS = 4
-"""Mutants for which a test file is tried, so that it is run once before to find what it reaches."""
+_REACH = ROOT / "build" / "reach"
 _lab: Lab
-_reach: Reach
+_reach: Reach | None
 
 
 def drawn(paths: Iterable[str], seed: int, count: int | None) -> list[Mutant]:
@@ -44,51 +41,29 @@ def drawn(paths: Iterable[str], seed: int, count: int | None) -> list[Mutant]:
     return left[:count]
 
 
-def _begin(directory: str, is_marked: bool = False) -> None:
+def _begin(directory: str) -> None:
     global _lab
     _lab = Lab(Path(tempfile.mkdtemp(dir=directory)))
-    if is_marked:
-        _lab.mark()
-
-
-def _measure(test: str) -> tuple[str, float, frozenset[str]]:
-    seconds, functions = _lab.reached_by(test)
-    return test, seconds, functions
-
-
-def _tests_of(mutant: Mutant) -> tuple[str, ...]:
-    return files_of(seen_by(mutant.path), ROOT)
-
-
-def _measure_all(mutants: Iterable[Mutant], processes: int, is_again: bool) -> Reach:
-    """Which functions the tests run, if they may be tried for so many mutants that this pays."""
-    reach = Reach(_REACH, ROOT)
-    uses = Counter(test for mutant in mutants for test in _tests_of(mutant) if test.startswith("tests/"))
-    tests = sorted(test for test, number in uses.items() if number >= _PAYS)
-    left = tests if is_again else list(reach.unknown(tests))
-    if left:
-        print(f"measuring {len(left)} test files", file=sys.stderr)
-        with _workers(processes, True) as pool:
-            for found in pool.map(_measure, left):
-                reach.add(*found)
-    return reach
 
 
 @contextmanager
-def _workers(processes: int, is_marked: bool = False) -> Iterator[ProcessPoolExecutor]:
+def _workers(processes: int) -> Iterator[ProcessPoolExecutor]:
     context = multiprocessing.get_context("fork")
     with (
         tempfile.TemporaryDirectory() as directory,
-        ProcessPoolExecutor(processes, context, _begin, (directory, is_marked)) as pool,
+        ProcessPoolExecutor(processes, context, _begin, (directory,)) as pool,
     ):
         yield pool
 
 
 def _try(mutant: Mutant) -> tuple[Mutant, bool | str]:
     """Whether it was noticed, or why that is not known."""
-    tests = _reach.of(f"{mutant.path} {mutant.function}", _tests_of(mutant))
+    if _reach is None:
+        tests = list(seen_by(mutant.path))
+    else:
+        tests = _reach.of(mutant.path, mutant.line, (ROOT / mutant.path).read_text())
     try:
-        return mutant, _lab.is_noticed(mutant, tests, _reach)
+        return mutant, bool(tests) and _lab.is_noticed(mutant, tests, _reach.seconds if _reach else {})
     except ValueError as error:
         return mutant, str(error)
 
@@ -102,7 +77,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("-p", "--processes", type=int, default=1)
     parser.add_argument("--since", metavar="REVISION", help="files that have changed since this commit")
-    parser.add_argument("--measure", action="store_true", help="measure again which tests run a function")
+    parser.add_argument("--measure", action="store_true", help="first measure which tests run a line")
     parser.add_argument("--all", action="store_true", help="all mutants of the files")
     return parser.parse_args()
 
@@ -115,7 +90,9 @@ def main() -> int:
     mutants = drawn(paths, options.seed, None if options.all else options.count)
     alive = unknown = 0
     ordered = sorted(mutants, key=lambda one: one.path)
-    _reach = _measure_all(mutants, options.processes, options.measure)
+    if options.measure:
+        measure(ROOT, _REACH, options.processes)
+    _reach = Reach.load(_REACH) if _REACH.exists() else None
     with _workers(options.processes) as pool:
         for mutant, is_noticed in pool.map(_try, ordered):
             if isinstance(is_noticed, str):

@@ -1,148 +1,166 @@
-"""Which test files run a function of the package: each is run once with a mark in all functions.
+"""Which tests run a line of the package: all tests are run once under coverage.py, whose context is the name of the test.
 
-A mutant is tried with the test files alone that run its function. The result is kept in `build`: a test file that has changed is
-run again, and `--measure` runs all again, after functions have moved.
+What was measured is kept in `build/reach`, with a copy of the sources: lines that have moved since are found again.
 """
 
 from __future__ import annotations
 
-import ast
-import hashlib
+import gzip
 import json
-from collections.abc import Iterable
+import os
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from difflib import Match, SequenceMatcher
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-MODULE = """import os
-_known = set()
-_open, _write, _close = os.open, os.write, os.close
-def reached(name):
-    if name not in _known:
-        _known.add(name)
-        try:
-            file = _open({path!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-            _write(file, name.encode() + b"\\n")
-            _close(file)
-        except OSError:
-            pass
+_SETTINGS = """[run]
+source = {root}/cdxmill
+parallel = true
+data_file = {directory}/data/of
+patch = _exit, fork, execv
+context = ${{PYTEST_CURRENT_TEST-}}
+disable_warnings = no-data-collected, module-not-imported, module-not-measured, couldnt-parse
 """
-"""A mark writes the name of its function when a process comes to it first. It works in each child of a test, too."""
-_OTHERS = 8
-"""Test files besides those of tests.tsv: what a function does often shows in tests of something else first."""
-_IMPORT = "from cdxmill._reached import reached as _reached\n"
+_MOST, _LONGEST = 120, 90.0
+"""Tests of a line that are tried, and their seconds in all: a fault that so many do not notice is hardly noticed by the rest."""
+_ABOVE = 12
+"""Lines above a part of a statement, at most, that are looked at to find the line that coverage.py gives the statement."""
 
 
-class Reached(NamedTuple):
-    """What was measured of a test file: the hash of its content, its seconds and the functions that it runs."""
+class Reach(NamedTuple):
+    """The tests that run each line, by path and line; the seconds of the tests; and the sources that were measured."""
 
-    content: str
-    seconds: float
-    functions: frozenset[str]
+    lines: dict[str, dict[int, list[str]]]
+    seconds: dict[str, float]
+    sources: Path
 
-
-def marked(path: str, source: bytes) -> bytes:
-    """A file of the package with a mark in each function.
-
-    >>> print(marked("a.py", b"def f():\\n    if x:\\n        pass\\n").decode(), end="")
-    from cdxmill._reached import reached as _reached
-    def f():
-        _reached('a.py f')
-        if x:
-            pass
-    """
-    tree = ast.parse(source)
-    lines = source.decode().splitlines(keepends=True)
-    marks = sorted(_marks(path, tree.body, ()), reverse=True)
-    for line, column, name in marks:
-        text = lines[line - 1].encode()
-        mark = f"_reached({name!r})".encode()
-        between = b"; " if text[:column].strip() else b"\n" + b" " * column
-        lines[line - 1] = (text[:column] + mark + between + text[column:]).decode()
-    lines.insert(_after_future(tree), _IMPORT)
-    return "".join(lines).encode()
-
-
-def _after_future(tree: ast.Module) -> int:
-    """The number of lines up to the imports of __future__ or the docstring."""
-    kept = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
-    if not kept and ast.get_docstring(tree) is not None:
-        return tree.body[0].end_lineno or 0
-    return (kept[-1].end_lineno or 0) if kept else 0
-
-
-def _marks(path: str, body: Iterable[ast.AST], within: tuple[str, ...]) -> Iterable[tuple[int, int, str]]:
-    """The places of marks: line, column and the name of the function as a mutant has it."""
-    for node in body:
-        inner = within
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            inner = (*within, node.name)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            found = node.body[ast.get_docstring(node) is not None :]
-            if found:
-                first = found[0]
-                decorators = getattr(first, "decorator_list", [])
-                line = min([first.lineno, *(one.lineno for one in decorators)])
-                yield line, first.col_offset, f"{path} {'.'.join(inner)}"
-        yield from _marks(path, ast.iter_child_nodes(node), inner)
-
-
-class Reach:
-    """What is known of the test files."""
-
-    def __init__(self, path: Path, root: Path) -> None:
-        self._path, self._root = path, root
-        self._known: dict[str, Reached] = {}
-        if path.exists():
-            for test, (content, seconds, functions) in json.loads(path.read_text()).items():
-                self._known[test] = Reached(content, seconds, frozenset(functions))
-
-    def content(self, test: str) -> str:
-        """The hash of a test file."""
-        return hashlib.sha256((self._root / test).read_bytes()).hexdigest()
-
-    def unknown(self, tests: Iterable[str]) -> list[str]:
-        """The test files that have to be measured."""
-        return [
-            one for one in tests if one not in self._known or self._known[one].content != self.content(one)
-        ]
-
-    def add(self, test: str, seconds: float, functions: frozenset[str]) -> None:
-        """Keep what was measured."""
-        self._known[test] = Reached(self.content(test), seconds, functions)
-        self._path.parent.mkdir(exist_ok=True)
-        kept = {
-            name: (one.content, one.seconds, sorted(one.functions))
-            for name, one in sorted(self._known.items())
+    @classmethod
+    def load(cls, directory: Path) -> Reach:
+        """What `measure` left."""
+        with gzip.open(directory / "lines.json.gz", "rt") as file:
+            names, seconds, found = json.load(file)
+        lines = {
+            path: {int(line): [names[number] for number in numbers] for line, numbers in known.items()}
+            for path, known in found.items()
         }
-        self._path.write_text(json.dumps(kept))
+        return cls(lines, dict(zip(names, seconds, strict=True)), directory / "sources")
 
-    def seconds(self, test: str) -> float:
-        """How long a test file takes; 0 if that is not known."""
-        return self._known[test].seconds if test in self._known else 0.0
-
-    def of(self, function: str, tests: Iterable[str]) -> tuple[str, ...]:
-        """The tests for a function: those of `tests` that run it or may do so, and the shortest others that run it.
-
-        All of `tests`, if none is known to run it: the function may be a new one.
-        """
-        tests = tuple(tests)
-        runs = [one for one, known in self._known.items() if function in known.functions]
-        others = sorted((one for one in runs if one not in tests and self.exists(one)), key=self.seconds)
-        chosen = tuple(one for one in tests if one in runs or one not in self._known)
-        return (*chosen, *others[:_OTHERS]) if runs else tests
-
-    def exists(self, test: str) -> bool:
-        """Whether a test file is still there."""
-        return (self._root / test).exists()
+    def of(self, path: str, line: int, source: str) -> list[str]:
+        """The tests for a line of a file whose text is `source` now: the short ones, and those with names like the file's, first."""
+        old = _moved(self.sources / path, source)(line)
+        known = self.lines.get(path, {})
+        near = next((at for at in range(old, old - _ABOVE, -1) if at in known), 0)
+        tests = sorted(known.get(near, ()), key=lambda test: rank(test, path, self.seconds))
+        return list(_within(tests[:_MOST], self.seconds))
 
 
-def files_of(entries: Iterable[str], root: Path) -> tuple[str, ...]:
-    """The test files of directories and files. Doctests stay as they are given: they take no time."""
-    found: list[str] = []
-    for entry in entries:
-        path = root / entry
-        if entry.startswith("tests") and path.is_dir():
-            found += [str(one.relative_to(root)) for one in sorted(path.rglob("test_*.py"))]
-        else:
-            found.append(entry)
-    return tuple(dict.fromkeys(found))
+def rank(test: str, path: str, seconds: Mapping[str, float]) -> float:
+    """The seconds of a test, less if its file is named like the one that has changed."""
+    alike = len(_words(Path(path)) & _words(Path(test.partition("::")[0])))
+    return (0.05 + seconds.get(test, 1.0)) / (1 + 9 * alike)
+
+
+def _words(path: Path) -> set[str]:
+    """The words in the name of a file, by their first letters: change and changed are alike."""
+    return {word[:5] for word in path.stem.split("_")} - {"test"}
+
+
+def _within(tests: Iterable[str], seconds: Mapping[str, float]) -> Iterator[str]:
+    total = 0.0
+    for test in tests:
+        total += seconds.get(test, 1.0)
+        if total > _LONGEST:
+            return
+        yield test
+
+
+def _moved(measured: Path, source: str) -> Callable[[int], int]:
+    """Where a line was when it was measured."""
+    old = measured.read_text() if measured.exists() else ""
+    if old == source:
+        return lambda line: line
+    blocks = _blocks(old, source)  # of equal lines
+    return lambda line: next((a + line - b for a, b, size in blocks if b < line <= b + size), 0)
+
+
+@cache
+def _blocks(old: str, new: str) -> list[Match]:
+    return SequenceMatcher(None, old.splitlines(), new.splitlines(), autojunk=False).get_matching_blocks()
+
+
+def measure(root: Path, directory: Path, processes: int) -> None:
+    """Run all tests under coverage.py. Takes two or three times as long as without."""
+    shutil.rmtree(directory, ignore_errors=True)
+    (directory / "data").mkdir(parents=True)
+    settings = directory / "coveragerc"
+    settings.write_text(_SETTINGS.format(root=root, directory=directory))
+    shutil.copytree(root / "cdxmill", directory / "sources/cdxmill")
+    variables = {"COVERAGE_PROCESS_START": str(settings), "CDXMILL_TIMES": str(directory)}
+    options = ["-n", str(processes), "--dist", "loadgroup", "--no-loadscope-reorder", "--doctest-modules"]
+    command = [sys.executable, "-m", "pytest", "-p", "bench.code_mutants.contexts", *options]
+    subprocess.run(
+        [*command, "tests", "cdxmill"],
+        cwd=root,
+        env={**os.environ, **variables, "CDXMILL_TIMES": str(directory)},
+    )
+    collect(root, directory, processes)
+
+
+def collect(root: Path, directory: Path, processes: int) -> None:
+    """Put what all processes of the run left into one file."""
+    files = sorted(str(path) for path in (directory / "data").iterdir())
+    lines: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+    with ProcessPoolExecutor(processes) as pool:
+        for found in pool.map(_lines_of, files, chunksize=64):
+            for path, line, test in found:
+                lines[path][line].add(test)
+    seconds = _seconds(directory)
+    names = sorted(
+        {test for known in lines.values() for tests in known.values() for test in tests} & seconds.keys()
+    )
+    numbers = {name: number for number, name in enumerate(names)}
+    kept = {
+        os.path.relpath(path, root): {
+            line: sorted(
+                (numbers[test] for test in tests if test in numbers), key=lambda one: seconds[names[one]]
+            )
+            for line, tests in known.items()
+        }
+        for path, known in lines.items()
+    }
+    with gzip.open(directory / "lines.json.gz", "wt") as file:
+        json.dump([names, [round(seconds[name], 3) for name in names], kept], file)
+    shutil.rmtree(directory / "data")
+
+
+def _lines_of(path: str) -> list[tuple[str, int, str]]:
+    """The file, line and test of all that one process ran."""
+    import coverage
+
+    data = coverage.CoverageData(path)
+    data.read()
+    return [
+        (name, line, test)
+        for name in data.measured_files()
+        for line, contexts in data.contexts_by_lineno(name).items()
+        for test in {_test_in(context) for context in contexts} - {""}
+    ]
+
+
+def _test_in(context: str) -> str:
+    """The name of a test. A server that was started for one test may work for another, which comes last."""
+    last = context.rpartition("|")[2]
+    return last.removesuffix(" (call)").removesuffix(" (setup)").removesuffix(" (teardown)").partition("@")[0]
+
+
+def _seconds(directory: Path) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for path in directory.glob("times.*.json"):
+        found |= json.loads(path.read_text())
+    return found

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import NoReturn
 import pytest
 
 from .changes import Mutant
-from .reach import MODULE, Reach, marked
+from .reach import rank
 
 ROOT = Path(__file__).resolve().parents[2]
 _COPIED = ("bench", "bin", "cdxmill", "conf", "docs", "jobs", "tests")
@@ -28,6 +28,8 @@ _SECONDS = 90
 """CPU time that one test may take: with a mutant, a loop may have no end."""
 _LARGEST = 8 << 30
 """Bytes of a file: with a mutant, a loop may write without end."""
+_FIRST = 12
+"""Tests that are tried before all others: they need a few files only, and mostly notice."""
 _PATIENCE = 300.0
 """Seconds for one test: a mutant may wait for ever."""
 
@@ -49,27 +51,11 @@ class Lab:
         self._running = directory / "running"
         self._sound: set[str] = set()
 
-    def mark(self) -> None:
-        """Put a mark in each function. The copy is for `reached_by` then, and for no mutant."""
-        for path in sorted((self._directory / "cdxmill").rglob("*.py")):
-            name = path.relative_to(self._directory).as_posix()
-            path.write_bytes(marked(name, path.read_bytes()))
-        self._marks = self._directory / "marks"
-        module = self._directory / "cdxmill" / "_reached.py"
-        module.write_text(MODULE.format(path=str(self._marks)))
-
-    def reached_by(self, test: str) -> tuple[float, frozenset[str]]:
-        """The seconds of a test file and the functions that it runs."""
-        self._marks.write_text("")
-        begin = time.monotonic()
-        self._status((test,), _Watch(self._running, "", {}), is_first_enough=False)
-        return time.monotonic() - begin, frozenset(self._marks.read_text().splitlines())
-
-    def is_noticed(self, mutant: Mutant, tests: tuple[str, ...], reach: Reach) -> bool:
+    def is_noticed(self, mutant: Mutant, tests: Sequence[str], seconds: Mapping[str, float]) -> bool:
         """Whether a test fails. Raises ValueError if it fails without the fault, too."""
-        seconds = {test: reach.seconds(test) for test in tests}
+        watch = _Watch(self._running, mutant.path, seconds)
         with self._changed(mutant):
-            if not self._status(tests, _Watch(self._running, mutant.path, seconds)):
+            if not any(self._status(some, watch) for some in (tests[:_FIRST], tests[_FIRST:]) if some):
                 return False
         failed = self._running.read_text()
         if failed not in self._sound:
@@ -92,12 +78,12 @@ class Lab:
             path.write_bytes(source)
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
-    def _status(self, tests: tuple[str, ...], watch: _Watch, *, is_first_enough: bool = True) -> int:
+    def _status(self, tests: Sequence[str], watch: _Watch) -> int:
         sys.stdout.flush()
         self._running.write_text("")
         child = os.fork()
         if not child:
-            self._become_tests(("-x", *tests) if is_first_enough else tests, watch)
+            self._become_tests(("-x", *tests), watch)
         try:
             while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
                 if time.time() - self._running.stat().st_mtime > _PATIENCE:
@@ -134,18 +120,14 @@ class _Watch:
     """Tells which test is running, and limits its CPU time. Short tests come first, and those whose names are like that of a file."""
 
     def __init__(self, running: Path, path: str, seconds: Mapping[str, float], alone: str = "") -> None:
-        self._running, self._words, self._alone = running, _words(Path(path)), alone
+        self._running, self._path, self._alone = running, path, alone
         self._seconds = seconds
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Put the tests in order; with `alone`, leave that one only."""
-        items.sort(key=self._rank)
+        items.sort(key=lambda item: rank(item.nodeid, self._path, self._seconds))
         if self._alone:
             items[:] = [item for item in items if item.nodeid == self._alone]
-
-    def _rank(self, item: pytest.Item) -> tuple[float, int]:
-        alike = len(self._words & _words(item.path))
-        return self._seconds.get(item.nodeid.partition("::")[0], 0.0) / (1 + 9 * alike), -alike
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Note the test."""
@@ -154,11 +136,6 @@ class _Watch:
         most = round(used.ru_utime + used.ru_stime) + _SECONDS
         resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
         resource.setrlimit(resource.RLIMIT_FSIZE, (_LARGEST, resource.RLIM_INFINITY))
-
-
-def _words(path: Path) -> set[str]:
-    """The words in the name of a file, by their first letters: change and changed are alike."""
-    return {word[:5] for word in path.stem.split("_")}
 
 
 def diff_of(mutant: Mutant) -> str:
