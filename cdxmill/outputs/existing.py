@@ -20,6 +20,7 @@ from cdxmill.outputs.record import (
     recorded,
     state_of,
 )
+from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import Location, ask_all
 
 
@@ -70,8 +71,6 @@ _REFUSED = {
 }
 _NOTED = (_State.OTHER_SETTINGS, _State.UNKNOWN)
 """With UPDATE, it is said that these are kept."""
-_UNRECORDED = {_State.CURRENT: _State.UNKNOWN, _State.OTHER_SETTINGS: _State.UNKNOWN}
-"""An output needs a record to be up to date: its start does not show all that it was made from."""
 
 
 class PlannedOutputs(NamedTuple):
@@ -152,15 +151,12 @@ def _by_record(
         state = _by_start(output, archive, settings)
         if state in (_State.ABSENT, _State.FOREIGN):
             return state
-        return _State.FAILED if has_failed else _UNRECORDED.get(state, state)
+        return _State.FAILED if has_failed else state
     if row.archive != recorded(archive.location):
         return _State.OTHER_ARCHIVE
     if has_failed:
         return _State.FAILED
-    try:
-        found = archive.location.status()
-    except InputError:
-        found = None
+    found = _status(archive.location)
     if found is None:
         return _State.GONE
     if row.state != state_of(found) and not settings.is_proven(output, archive):
@@ -183,31 +179,25 @@ def _by_start(output: Location, archive: Input, settings: OutputSettings) -> _St
     entry = output.status()
     if entry is None or not entry.size:
         return _State.ABSENT
-    seen = settings.look(output, archive)
-    if not seen.is_of_archive:
-        return _State.FOREIGN
-    state = _by_time(entry.modified, archive.location)
-    return _State.OTHER_SETTINGS if state is _State.CURRENT and not seen.has_settings else state
+    return _by_time(entry.modified, archive.location) if settings.fits(output, archive) else _State.FOREIGN
 
 
 def _by_time(made: float, archive: Location) -> _State:
-    """The state of an output that was written at a time, which is all that can be compared."""
+    """The state of an output that was written at a time. Without a record, it is not known to be up to date."""
     if not archive.properties.has_times:
-        return _State.CURRENT
-    try:
-        found = archive.status()
-    except InputError:
-        found = None
+        return _State.UNKNOWN
+    found = _status(archive)
     if found is None:
         return _State.GONE
-    return _State.CURRENT if made >= found.modified else _State.OLDER
+    return _State.UNKNOWN if made >= found.modified else _State.OLDER
 
 
-class Seen(NamedTuple):
-    """What the start of an output shows: whether it is of this archive, and as the settings ask for."""
-
-    is_of_archive: bool
-    has_settings: bool
+def _status(archive: Location) -> Entry | None:
+    """What is at a place; None also if its storage does not answer: the archive is read then, and costs no other one."""
+    try:
+        return archive.status()
+    except InputError:
+        return None
 
 
 class OutputSettings(Protocol):
@@ -219,5 +209,5 @@ class OutputSettings(Protocol):
     def is_proven(self, output: Location, archive: Input) -> bool:
         """Whether a proof shows that an output was made from the archive as it is, also if that has another time now."""
 
-    def look(self, output: Location, archive: Input) -> Seen:
-        """Look at the start of an output. Raises InputError if its storage does not answer."""
+    def fits(self, output: Location, archive: Input) -> bool:
+        """Whether the start of an output may be that of one of this archive. Raises InputError if its storage does not answer."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import posixpath
 import zlib
 from dataclasses import asdict
@@ -11,10 +10,9 @@ from typing import NamedTuple
 
 from cdxmill.capture import Record
 from cdxmill.errors import InputError, OutageError
-from cdxmill.formats.archives.framing import DICTIONARY_MAGIC, GZIP_MAGIC
+from cdxmill.formats.archives.framing import GZIP_MAGIC
 from cdxmill.formats.lines.capture_fields import parse_fields
 from cdxmill.inputs.named import Input
-from cdxmill.outputs.existing import Seen
 from cdxmill.outputs.proofs import proof_beside, read_proof
 from cdxmill.running.resume import fingerprint
 from cdxmill.stages.captures.capture_options import CaptureOptions
@@ -45,13 +43,15 @@ class LineSettings(NamedTuple):
         """Nothing proves it."""
         return False
 
-    def look(self, output: Location, archive: Input) -> Seen:
-        """Look at the first line: at the name of the archive in it, and at its format."""
+    def fits(self, output: Location, archive: Input) -> bool:
+        """Whether the first line has the archive's base name, or there is none."""
         line = _first_line(output)
-        filename = _filename(line)
-        is_own = not line or posixpath.basename(filename or "") == posixpath.basename(archive.filename)
-        has_settings = not line or (filename, _line_format(line)) == (archive.filename, self.line_format)
-        return Seen(is_own, has_settings)
+        return not line or posixpath.basename(_filename(line) or "") == posixpath.basename(archive.filename)
+
+    def is_own(self, output: Location, archive: Input) -> bool:
+        """Whether the first line has the archive's whole name and is in this format, or there is none. Raises InputError."""
+        line = _first_line(output)
+        return not line or (_filename(line), _line_format(line)) == (archive.filename, self.line_format)
 
 
 class TableSettings(NamedTuple):
@@ -68,16 +68,10 @@ class TableSettings(NamedTuple):
         """Nothing proves it."""
         return False
 
-    def look(self, output: Location, archive: Input) -> Seen:
-        """Look at the first line: its key and time are those of the index, its archive is not one that has a table."""
+    def fits(self, output: Location, archive: Input) -> bool:
+        """Whether the first line has the key and the time of the index's first line."""
         ours, theirs = _first_line(output), _first_line(archive.location)
-        is_of_index = not ours or not theirs or ours.split(b" ")[:2] == theirs.split(b" ")[:2]
-        filename = os.fsencode(_filename(ours) or "")
-        try:
-            moved = self.names.find(filename)
-        except ValueError:  # such lines are skipped
-            return Seen(is_of_index, False)
-        return Seen(is_of_index, moved is None or moved.new == filename)
+        return not ours or not theirs or ours.split(b" ")[:2] == theirs.split(b" ")[:2]
 
 
 class ArchiveSettings(NamedTuple):
@@ -107,13 +101,10 @@ class ArchiveSettings(NamedTuple):
         except InputError:
             return False
 
-    def look(self, output: Location, archive: Input) -> Seen:
-        """Look at the dictionary and at the first record, which must be that of the archive."""
-        with output.open_ranges() as read_at:
-            start = read_at(0, max(len(self.dictionary), len(DICTIONARY_MAGIC)))
-        is_same = start == self.dictionary if self.dictionary else start != DICTIONARY_MAGIC
+    def fits(self, output: Location, archive: Input) -> bool:
+        """Whether the first record is that of the archive, if that can be read."""
         ours, theirs = _first_record(output), _first_record(archive.location)
-        return Seen(ours is not None and (theirs is None or ours == theirs), is_same)
+        return ours is not None and (theirs is None or ours == theirs)
 
 
 def _first_record(archive: Location) -> object:

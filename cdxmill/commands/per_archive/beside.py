@@ -74,7 +74,7 @@ class NewBeside(NamedTuple):
         return row.archive == recorded(self.new.location) if row else self.new.location.exists()
 
     def _has_own_index(self) -> bool:
-        return all(INDEX.look(self.index_file, self.new))
+        return INDEX.is_own(self.index_file, self.new)
 
 
 def all_beside(

@@ -15,7 +15,6 @@ from cdxmill.commands.per_archive.task import OutputOptions
 from cdxmill.commands.scanning.rows import check_format
 from cdxmill.errors import InputError, UsageError, of_named_file
 from cdxmill.inputs.named import Input
-from cdxmill.outputs.existing import Seen
 from cdxmill.regex import regex
 from cdxmill.stages.pages.detectors import PY3LANGID, detecting
 from cdxmill.stages.scan.columns import columns_of, returned, type_named, type_of
@@ -81,9 +80,9 @@ class ScanSettings(NamedTuple):
         """Nothing proves it."""
         return False
 
-    def look(self, output: Location, archive: Input) -> Seen:
-        """An output without a record may have been made with any settings."""
-        return Seen(True, False)
+    def fits(self, output: Location, archive: Input) -> bool:
+        """Rows do not show what they were made from."""
+        return True
 
 
 class Program(NamedTuple):
