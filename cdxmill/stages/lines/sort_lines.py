@@ -1,6 +1,7 @@
 """An external sort: lines in any order -> sorted runs on scratch space, which are read again by ranges of lines.
 
     block...   4-byte length (little endian), zstd data: about 64 KiB of lines, each with its LF
+               or 4-byte length + 2^31, the lines as they are
     footer     zstd data: `<position of a block> <its first line>` for each block, joined by LF
 
 So a range of lines can be read without the rest of the run. If the input itself is sorted, the file on scratch space
@@ -25,13 +26,15 @@ from cdxmill.stages.lines.line_lists import (
     without_headers,
 )
 from cdxmill.stages.lines.sorted_input import SPAN, SeekPoints, SortedStart, read_between
-from cdxmill.stages.window import MemberError, ReadAt, Window
+from cdxmill.stages.window import LOCAL_CHUNK, MemberError, ReadAt
 
 BLOCK = 1 << 16
 """Plain bytes per block: a merge holds at least one block of each run."""
 LEVEL = -5
 """zstd -5 compresses CDXJ lines 3.2:1 in half of the time of zstd 1, which compresses them 4.7:1."""
 
+_AS_IT_IS = 1 << 31
+"""Added to the length of a block that is not compressed: to compress and inflate it takes twice as long as to write and read it."""
 _RATIO = 3
 _AHEAD = 1 << 14
 JOINED = 4000
@@ -74,8 +77,8 @@ class Slice(NamedTuple):
         return (self.end - self.start) // (SPAN if self.run.source else 1)
 
 
-def write_run(file: IO[bytes], name: str, texts: Iterable[TextBlock]) -> Run:
-    """Write sorted, distinct lines to `file` as the run `name`."""
+def write_run(file: IO[bytes], name: str, texts: Iterable[TextBlock], plain: int = 0) -> Run:
+    """Write sorted, distinct lines to `file` as the run `name`. The first `plain` bytes are not compressed."""
     pack = _packer()
     firsts: list[tuple[int, bytes]] = []
     offset = written = 0
@@ -83,9 +86,11 @@ def write_run(file: IO[bytes], name: str, texts: Iterable[TextBlock]) -> Run:
         written += lines
         with memoryview(text) as view:
             for start, end in _blocks(text):
-                data = pack(view[start:end])
+                is_plain = offset + end - start <= plain
+                data = view[start:end] if is_plain else pack(view[start:end])
                 firsts.append((offset, bytes(view[start : text.index(b"\n", start)])))
-                file.write(len(data).to_bytes(4, "little") + data)
+                length = len(data) + is_plain * _AS_IT_IS
+                file.write(b"".join((length.to_bytes(4, "little"), data)))
                 offset += 4 + len(data)
     return Run(name, offset, offset + _write_footer(file, firsts), written, 0, offset)
 
@@ -155,7 +160,7 @@ def read_text(open_run: OpenRun, part: Slice, size: int) -> Iterator[bytes]:
     """
     source = part.run.source
     if not source:
-        yield from _unpacked(open_run(part.run.name), part, size // _RATIO)
+        yield from _unpacked(open_run(part.run.name), part, min(max(size // _RATIO, _AHEAD), LOCAL_CHUNK))
         return
     try:
         yield from read_between(open_run(source), part.start, part.end)
@@ -164,13 +169,22 @@ def read_text(open_run: OpenRun, part: Slice, size: int) -> Iterator[bytes]:
 
 
 def _unpacked(read_at: ReadAt, part: Slice, ahead: int) -> Iterator[bytes]:
-    inflate = _inflater()
-    window = Window(read_at, max(ahead, _AHEAD))
-    pos = part.start
+    """The texts of the blocks between the two positions. `ahead` bytes are read at a time, or a whole block."""
+    inflate, pos = _inflater(), part.start
     while pos < part.end:
-        length = int.from_bytes(window.get(pos, 4), "little")
-        yield inflate(window.get(pos + 4, length))
-        pos += 4 + length
+        wanted, at = min(ahead, part.end - pos), 0
+        data = read_at(pos, wanted)
+        while at < len(data):
+            is_plain, length = divmod(int.from_bytes(data[at : at + 4], "little"), _AS_IT_IS)
+            start, end = at + 4, at + 4 + length
+            if end > len(data):
+                ahead = max(ahead, end - at)
+                break
+            yield data[start:end] if is_plain else inflate(data[start:end])
+            at = end
+        if not at and (len(data) < wanted or wanted == part.end - pos):
+            raise StoppedError(f"{part.run.name}: was changed during the run; run it again")
+        pos += at
 
 
 def _packer() -> Callable[[bytes | memoryview], bytes]:
@@ -197,11 +211,11 @@ class LineSorter:
     """Takes the lines of inputs and spills them to scratch space as sorted runs.
 
     `begin` marks the start of an input, and `undo` forgets that input: of a corrupt input no line
-    remains, and no line of another input is lost.
+    remains, and no line of another input is lost. About `plain` bytes of lines are spilled without compression.
     """
 
-    def __init__(self, create: Create, name: str, chunk: int = CHUNK) -> None:
-        self._create, self._chunk = create, chunk
+    def __init__(self, create: Create, name: str, chunk: int = CHUNK, plain: int = 0) -> None:
+        self._create, self._chunk, self._plain = create, chunk, plain
         self._names = (f"{name}-{number:05d}.run" for number in count())
         self._lines: list[bytes] = []
         self._size = 0
@@ -236,9 +250,7 @@ class LineSorter:
         texts = iter(start)
         first = next(texts, None)
         if first is not None:
-            name = next(self._names)
-            with self._create(name) as file:
-                self.runs.append(write_run(file, name, chain((first,), texts)))
+            self.runs.append(self._write(chain((first,), texts)))
         return start.rest()
 
     def finish(self) -> list[Run]:
@@ -265,10 +277,16 @@ class LineSorter:
     def _spill(self, lines: list[bytes], place: int) -> None:
         lines = sort_captures(lines)
         if lines:
-            name, kept = next(self._names), distinct(lines)
-            with self._create(name) as file:
-                run = write_run(file, name, cut_blocks([kept], JOINED))
+            kept = distinct(lines)
+            run = self._write(cut_blocks([kept], JOINED))
             self.runs.insert(place, run._replace(duplicates=len(lines) - len(kept)))
+
+    def _write(self, texts: Iterable[TextBlock]) -> Run:
+        name = next(self._names)
+        with self._create(name) as file:
+            run = write_run(file, name, texts, self._plain)
+        self._plain = max(self._plain - run.footer, 0)
+        return run
 
 
 def sort_captures(lines: list[bytes]) -> list[bytes]:
