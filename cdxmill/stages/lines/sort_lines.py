@@ -26,7 +26,7 @@ from cdxmill.stages.lines.line_lists import (
     without_headers,
 )
 from cdxmill.stages.lines.sorted_input import SPAN, SeekPoints, SortedStart, read_between
-from cdxmill.stages.window import LOCAL_CHUNK, MemberError, ReadAt
+from cdxmill.stages.window import MemberError, ReadAt
 
 BLOCK = 1 << 16
 """Plain bytes per block: a merge holds at least one block of each run."""
@@ -35,8 +35,6 @@ LEVEL = -5
 
 _AS_IT_IS = 1 << 31
 """Added to the length of a block that is not compressed: to compress and inflate it takes twice as long as to write and read it."""
-_RATIO = 3
-_AHEAD = 1 << 14
 JOINED = 4000
 """Lines that are joined to one text before it is cut into blocks."""
 
@@ -84,14 +82,16 @@ def write_run(file: IO[bytes], name: str, texts: Iterable[TextBlock], plain: int
     offset = written = 0
     for lines, text in texts:
         written += lines
+        parts: list[bytes | memoryview] = []
         with memoryview(text) as view:
             for start, end in _blocks(text):
                 is_plain = offset + end - start <= plain
                 data = view[start:end] if is_plain else pack(view[start:end])
+                parts += ((len(data) + is_plain * _AS_IT_IS).to_bytes(4, "little"), data)
                 firsts.append((offset, bytes(view[start : text.index(b"\n", start)])))
-                length = len(data) + is_plain * _AS_IT_IS
-                file.write(b"".join((length.to_bytes(4, "little"), data)))
                 offset += 4 + len(data)
+            file.write(b"".join(parts))
+            parts.clear()
     return Run(name, offset, offset + _write_footer(file, firsts), written, 0, offset)
 
 
@@ -147,20 +147,20 @@ def read_slice(open_run: OpenRun, part: Slice, size: int) -> Iterator[list[bytes
 
     Raises StoppedError if a sorted input has changed.
     """
-    for lines in split_lines(read_text(open_run, part, size), size):
+    for lines in split_lines(read_text(open_run, part), size):
         if lines := lines_between(lines, part.low, part.high):
             yield lines
 
 
-def read_text(open_run: OpenRun, part: Slice, size: int) -> Iterator[bytes]:
-    """The text of the blocks of a slice, in pieces; about `size` plain bytes of a run are read at a time.
+def read_text(open_run: OpenRun, part: Slice) -> Iterator[bytes]:
+    """The text of the blocks of a slice, in pieces.
 
     It may begin with lines below the bounds of the slice and end with lines above them.
     Raises StoppedError if a sorted input has changed.
     """
     source = part.run.source
     if not source:
-        yield from _unpacked(open_run(part.run.name), part, min(max(size // _RATIO, _AHEAD), LOCAL_CHUNK))
+        yield from _unpacked(open_run(part.run.name), part)
         return
     try:
         yield from read_between(open_run(source), part.start, part.end)
@@ -168,23 +168,18 @@ def read_text(open_run: OpenRun, part: Slice, size: int) -> Iterator[bytes]:
         raise StoppedError(f"{source}: {error}; run it again") from None
 
 
-def _unpacked(read_at: ReadAt, part: Slice, ahead: int) -> Iterator[bytes]:
-    """The texts of the blocks between the two positions. `ahead` bytes are read at a time, or a whole block."""
+def _unpacked(read_at: ReadAt, part: Slice) -> Iterator[bytes]:
+    """The texts of the blocks between the two positions. Each is read alone, with the length of the next one."""
     inflate, pos = _inflater(), part.start
+    head = read_at(pos, 4)
     while pos < part.end:
-        wanted, at = min(ahead, part.end - pos), 0
-        data = read_at(pos, wanted)
-        while at < len(data):
-            is_plain, length = divmod(int.from_bytes(data[at : at + 4], "little"), _AS_IT_IS)
-            start, end = at + 4, at + 4 + length
-            if end > len(data):
-                ahead = max(ahead, end - at)
-                break
-            yield data[start:end] if is_plain else inflate(data[start:end])
-            at = end
-        if not at and (len(data) < wanted or wanted == part.end - pos):
+        is_plain, length = divmod(int.from_bytes(head, "little"), _AS_IT_IS)
+        data = read_at(pos + 4, length + 4)
+        pos += 4 + length
+        if not length or len(data) < length or pos > part.end:
             raise StoppedError(f"{part.run.name}: was changed during the run; run it again")
-        pos += at
+        text, head = data[:length], data[length:]
+        yield text if is_plain else inflate(text)
 
 
 def _packer() -> Callable[[bytes | memoryview], bytes]:
