@@ -82,16 +82,16 @@ def write_run(file: IO[bytes], name: str, texts: Iterable[TextBlock], plain: int
     offset = written = 0
     for lines, text in texts:
         written += lines
-        parts: list[bytes | memoryview] = []
         with memoryview(text) as view:
             for start, end in _blocks(text):
                 is_plain = offset + end - start <= plain
-                data = view[start:end] if is_plain else pack(view[start:end])
-                parts += ((len(data) + is_plain * _AS_IT_IS).to_bytes(4, "little"), data)
+                with view[start:end] as lines_in:
+                    data = lines_in if is_plain else pack(lines_in)
+                    length = len(data)
+                    file.write((length + is_plain * _AS_IT_IS).to_bytes(4, "little"))
+                    file.write(data)
                 firsts.append((offset, bytes(view[start : text.index(b"\n", start)])))
-                offset += 4 + len(data)
-            file.write(b"".join(parts))
-            parts.clear()
+                offset += 4 + length
     return Run(name, offset, offset + _write_footer(file, firsts), written, 0, offset)
 
 
