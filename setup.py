@@ -88,7 +88,6 @@ TEST = [
 BENCH = [
     *SCAN,
     "beautifulsoup4==4.15.0",
-    "coverage==7.17.5",  # bench.code_mutants: which tests run a line
     "cdx-toolkit==0.9.39",
     "requests==2.34.2",
     "fastwarc==2.0.1",

@@ -62,8 +62,7 @@ class CommandServer:
         """
         words = [os.fspath(word) for word in args]
         variables = dict(os.environ if env is None else env)
-        test = os.environ.get("PYTEST_CURRENT_TEST", "")
-        call = json.dumps([words, os.fspath(cwd or Path.cwd()), variables, seconds, test]).encode()
+        call = json.dumps([words, os.fspath(cwd or Path.cwd()), variables, seconds]).encode()
         reads, writes = zip(os.pipe(), os.pipe(), strict=True)
         socket.send_fds(self._ours, [_SIZE.pack(len(call))], writes)
         for number in writes:
@@ -105,13 +104,12 @@ def serve(connection: socket.socket) -> NoReturn:
         head, outputs, _, _ = socket.recv_fds(connection, _SIZE.size, 2)
         if not head:
             sys.exit()
-        args, cwd, environ, seconds, test = json.loads(_received(connection, _SIZE.unpack(head)[0]))
+        args, cwd, environ, seconds = json.loads(_received(connection, _SIZE.unpack(head)[0]))
         child = os.fork()
         if not child:
             os.setsid()
             signal.alarm(seconds)
             connection.close()
-            switch_context(test)
             _become_command(args, cwd, environ, outputs)
         for number in outputs:
             os.close(number)
@@ -127,13 +125,6 @@ def _end_group(number: int) -> None:
             os.killpg(number, 0)
             time.sleep(0.02)
         os.killpg(number, signal.SIGKILL)
-
-
-def switch_context(test: str) -> None:
-    """What runs from here on runs for this test: for coverage.py, if it measures this process."""
-    measuring = sys.modules["coverage"].Coverage.current() if "coverage" in sys.modules else None
-    if measuring is not None:
-        measuring.switch_context(test)
 
 
 def _import_all() -> None:

@@ -8,8 +8,8 @@ missing. The same seed gives the same faults as long as their lines are the same
 name, and the exit status is 1. The test that fails is run again without the fault; if it fails, too, nothing is judged. If a
 survivor does no harm, add its name and the reason to accepted.tsv; else write a test.
 
-The tests that are tried are those that run the line, if that was measured: `--measure` runs all tests under coverage.py, which takes
-two or three times as long as without, and keeps the result in build/reach. Else they are those of tests.tsv.
+The tests that are tried are those that run the function, if that was measured: `--measure` runs all tests once, with a mark in each
+function, and keeps the result in build/reach.json.gz. Else they are those of tests.tsv.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from pathlib import Path
 from .changes import Mutant, mutants_of
 from .lists import accepted, guarded, seen_by
 from .reach import Reach, measure
-from .trial import ROOT, Lab, changed_since, diff_of
+from .trial import ROOT, Lab, changed_since, copy_checkout, diff_of
 
-_REACH = ROOT / "build" / "reach"
+_REACH = ROOT / "build/reach.json.gz"
 _lab: Lab
 _reach: Reach | None
 
@@ -58,12 +58,9 @@ def _workers(processes: int) -> Iterator[ProcessPoolExecutor]:
 
 def _try(mutant: Mutant) -> tuple[Mutant, bool | str]:
     """Whether it was noticed, or why that is not known."""
-    if _reach is None:
-        tests = list(seen_by(mutant.path))
-    else:
-        tests = _reach.of(mutant.path, mutant.line, (ROOT / mutant.path).read_text())
+    tests = (_reach and _reach.of(mutant.path, mutant.function)) or list(seen_by(mutant.path))
     try:
-        return mutant, bool(tests) and _lab.is_noticed(mutant, tests, _reach.seconds if _reach else {})
+        return mutant, _lab.is_noticed(mutant, tests, _reach.seconds if _reach else {})
     except ValueError as error:
         return mutant, str(error)
 
@@ -77,7 +74,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("-p", "--processes", type=int, default=1)
     parser.add_argument("--since", metavar="REVISION", help="files that have changed since this commit")
-    parser.add_argument("--measure", action="store_true", help="first measure which tests run a line")
+    parser.add_argument("--measure", action="store_true", help="first measure which tests run a function")
     parser.add_argument("--all", action="store_true", help="all mutants of the files")
     return parser.parse_args()
 
@@ -91,7 +88,9 @@ def main() -> int:
     alive = unknown = 0
     ordered = sorted(mutants, key=lambda one: one.path)
     if options.measure:
-        measure(ROOT, _REACH, options.processes)
+        with tempfile.TemporaryDirectory() as directory:
+            copy_checkout(Path(directory))
+            measure(Path(directory), _REACH, options.processes)
     _reach = Reach.load(_REACH) if _REACH.exists() else None
     with _workers(options.processes) as pool:
         for mutant, is_noticed in pool.map(_try, ordered):

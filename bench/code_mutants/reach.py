@@ -1,62 +1,59 @@
-"""Which tests run a line of the package: all tests are run once under coverage.py, whose context is the name of the test.
+"""Which tests run a function of the package: all tests are run once, in a copy of the checkout with a mark in each function.
 
-What was measured is kept in `build/reach`, with a copy of the sources: lines that have moved since are found again.
+A mark notes the test that runs, when a process comes to its function first. What was found is kept in `build/reach.json.gz`.
 """
 
 from __future__ import annotations
 
+import ast
 import gzip
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from difflib import Match, SequenceMatcher
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-_SETTINGS = """[run]
-source = {root}/cdxmill
-parallel = true
-data_file = {directory}/data/of
-patch = _exit, fork, execv
-context = ${{PYTEST_CURRENT_TEST-}}
-disable_warnings = no-data-collected, module-not-imported, module-not-measured, couldnt-parse
+MODULE = """import os
+known = set()
+_open, _write, _close = os.open, os.write, os.close
+def reached(name):
+    if name not in known:
+        known.add(name)
+        try:
+            test = os.environ.get("PYTEST_CURRENT_TEST", "")
+            file = _open({path!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            _write(file, f"{{name}}\\t{{test}}\\n".encode())
+            _close(file)
+        except OSError:
+            pass
 """
+"""A mark writes in each child of a test, too."""
+_IMPORT = "from cdxmill._reached import reached as _reached\n"
 _MOST, _LONGEST = 120, 90.0
-"""Tests of a line that are tried, and their seconds in all: a fault that so many do not notice is hardly noticed by the rest."""
-_ABOVE = 12
-"""Lines above a part of a statement, at most, that are looked at to find the line that coverage.py gives the statement."""
+"""Tests of a function that are tried, and their seconds in all: a fault that so many do not notice is hardly noticed by the rest."""
 
 
 class Reach(NamedTuple):
-    """The tests that run each line, by path and line; the seconds of the tests; and the sources that were measured."""
+    """The tests that run each function, by its path and name; and the seconds of the tests."""
 
-    lines: dict[str, dict[int, list[str]]]
+    functions: dict[str, list[str]]
     seconds: dict[str, float]
-    sources: Path
 
     @classmethod
-    def load(cls, directory: Path) -> Reach:
+    def load(cls, path: Path) -> Reach:
         """What `measure` left."""
-        with gzip.open(directory / "lines.json.gz", "rt") as file:
-            names, seconds, found = json.load(file)
-        lines = {
-            path: {int(line): [names[number] for number in numbers] for line, numbers in known.items()}
-            for path, known in found.items()
-        }
-        return cls(lines, dict(zip(names, seconds, strict=True)), directory / "sources")
+        with gzip.open(path, "rt") as file:
+            names, seconds, functions = json.load(file)
+        found = {name: [names[number] for number in numbers] for name, numbers in functions.items()}
+        return cls(found, dict(zip(names, seconds, strict=True)))
 
-    def of(self, path: str, line: int, source: str) -> list[str]:
-        """The tests for a line of a file whose text is `source` now: the short ones, and those with names like the file's, first."""
-        old = _moved(self.sources / path, source)(line)
-        known = self.lines.get(path, {})
-        near = next((at for at in range(old, old - _ABOVE, -1) if at in known), 0)
-        tests = sorted(known.get(near, ()), key=lambda test: rank(test, path, self.seconds))
+    def of(self, path: str, function: str) -> list[str]:
+        """The tests for a function: the short ones, and those with names like that of the file, first."""
+        known = self.functions.get(f"{path} {function}", [])
+        tests = sorted(known, key=lambda test: rank(test, path, self.seconds))
         return list(_within(tests[:_MOST], self.seconds))
 
 
@@ -80,87 +77,80 @@ def _within(tests: Iterable[str], seconds: Mapping[str, float]) -> Iterator[str]
         yield test
 
 
-def _moved(measured: Path, source: str) -> Callable[[int], int]:
-    """Where a line was when it was measured."""
-    old = measured.read_text() if measured.exists() else ""
-    if old == source:
-        return lambda line: line
-    blocks = _blocks(old, source)  # of equal lines
-    return lambda line: next((a + line - b for a, b, size in blocks if b < line <= b + size), 0)
-
-
-@cache
-def _blocks(old: str, new: str) -> list[Match]:
-    return SequenceMatcher(None, old.splitlines(), new.splitlines(), autojunk=False).get_matching_blocks()
-
-
-def measure(root: Path, directory: Path, processes: int) -> None:
-    """Run all tests under coverage.py. Takes two or three times as long as without."""
-    shutil.rmtree(directory, ignore_errors=True)
-    (directory / "data").mkdir(parents=True)
-    settings = directory / "coveragerc"
-    settings.write_text(_SETTINGS.format(root=root, directory=directory))
-    shutil.copytree(root / "cdxmill", directory / "sources/cdxmill")
-    variables = {"COVERAGE_PROCESS_START": str(settings), "CDXMILL_TIMES": str(directory)}
+def measure(copy: Path, result: Path, processes: int, tests: Iterable[str] = ("tests", "cdxmill")) -> None:
+    """Run the tests of a copy of the checkout, which is changed. Takes a little longer than the tests do."""
+    marks, times = copy / "marks", copy / "times"
+    times.mkdir()
+    for path in sorted((copy / "cdxmill").rglob("*.py")):
+        path.write_bytes(marked(path.relative_to(copy).as_posix(), path.read_bytes()))
+    (copy / "cdxmill/_reached.py").write_text(MODULE.format(path=str(marks)))
     options = ["-n", str(processes), "--dist", "loadgroup", "--no-loadscope-reorder", "--doctest-modules"]
-    command = [sys.executable, "-m", "pytest", "-p", "bench.code_mutants.contexts", *options]
-    subprocess.run(
-        [*command, "tests", "cdxmill"],
-        cwd=root,
-        env={**os.environ, **variables, "CDXMILL_TIMES": str(directory)},
-    )
-    collect(root, directory, processes)
+    command = [sys.executable, "-m", "pytest", "-p", "bench.code_mutants.times", *options, *tests]
+    places = os.pathsep.join((str(copy), os.environ.get("PYTHONPATH", "")))
+    variables = {"PYTHONPATH": places, "CDXMILL_TIMES": str(times)}
+    subprocess.run(command, cwd=copy, env=os.environ | variables, check=False)
+    _collect(marks, times, result)
 
 
-def collect(root: Path, directory: Path, processes: int) -> None:
-    """Put what all processes of the run left into one file."""
-    files = sorted(str(path) for path in (directory / "data").iterdir())
-    lines: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
-    with ProcessPoolExecutor(processes) as pool:
-        for found in pool.map(_lines_of, files, chunksize=64):
-            for path, line, test in found:
-                lines[path][line].add(test)
-    seconds = _seconds(directory)
-    names = sorted(
-        {test for known in lines.values() for tests in known.values() for test in tests} & seconds.keys()
-    )
+def _collect(marks: Path, times: Path, result: Path) -> None:
+    seconds: dict[str, float] = {}
+    for path in times.iterdir():
+        seconds |= json.loads(path.read_text())
+    names = sorted(seconds)
     numbers = {name: number for number, name in enumerate(names)}
-    kept = {
-        os.path.relpath(path, root): {
-            line: sorted(
-                (numbers[test] for test in tests if test in numbers), key=lambda one: seconds[names[one]]
-            )
-            for line, tests in known.items()
-        }
-        for path, known in lines.items()
-    }
-    with gzip.open(directory / "lines.json.gz", "wt") as file:
-        json.dump([names, [round(seconds[name], 3) for name in names], kept], file)
-    shutil.rmtree(directory / "data")
+    functions: dict[str, set[int]] = defaultdict(set)
+    with marks.open(errors="replace") as file:
+        for line in file:
+            name, _, test = line.rstrip("\n").partition("\t")
+            if (number := numbers.get(test.rpartition(" (")[0].partition("@")[0])) is not None:
+                functions[name].add(number)
+    result.parent.mkdir(exist_ok=True)
+    with gzip.open(result, "wt") as out:
+        found = {name: sorted(tests) for name, tests in sorted(functions.items())}
+        json.dump([names, [round(seconds[name], 3) for name in names], found], out)
 
 
-def _lines_of(path: str) -> list[tuple[str, int, str]]:
-    """The file, line and test of all that one process ran."""
-    import coverage
+def marked(path: str, source: bytes) -> bytes:
+    """A file of the package with a mark in each function.
 
-    data = coverage.CoverageData(path)
-    data.read()
-    return [
-        (name, line, test)
-        for name in data.measured_files()
-        for line, contexts in data.contexts_by_lineno(name).items()
-        for test in {_test_in(context) for context in contexts} - {""}
-    ]
+    >>> print(marked("a.py", b"def f():\\n    if x:\\n        pass\\n").decode(), end="")
+    from cdxmill._reached import reached as _reached
+    def f():
+        _reached('a.py f')
+        if x:
+            pass
+    """
+    tree = ast.parse(source)
+    lines = source.decode().splitlines(keepends=True)
+    marks = sorted(_marks(path, tree.body, ()), reverse=True)
+    for line, column, name in marks:
+        text = lines[line - 1].encode()
+        mark = f"_reached({name!r})".encode()
+        between = b"; " if text[:column].strip() else b"\n" + b" " * column
+        lines[line - 1] = (text[:column] + mark + between + text[column:]).decode()
+    lines.insert(_after_future(tree), _IMPORT)
+    return "".join(lines).encode()
 
 
-def _test_in(context: str) -> str:
-    """The name of a test. A server that was started for one test may work for another, which comes last."""
-    last = context.rpartition("|")[2]
-    return last.removesuffix(" (call)").removesuffix(" (setup)").removesuffix(" (teardown)").partition("@")[0]
+def _after_future(tree: ast.Module) -> int:
+    """The number of lines up to the imports of __future__ or the docstring."""
+    kept = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+    if not kept and ast.get_docstring(tree) is not None:
+        return tree.body[0].end_lineno or 0
+    return (kept[-1].end_lineno or 0) if kept else 0
 
 
-def _seconds(directory: Path) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for path in directory.glob("times.*.json"):
-        found |= json.loads(path.read_text())
-    return found
+def _marks(path: str, body: Iterable[ast.AST], within: tuple[str, ...]) -> Iterable[tuple[int, int, str]]:
+    """The places of marks: line, column and the name of the function as a mutant has it."""
+    for node in body:
+        inner = within
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            inner = (*within, node.name)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found = node.body[ast.get_docstring(node) is not None :]
+            if found:
+                first = found[0]
+                decorators = getattr(first, "decorator_list", [])
+                line = min([first.lineno, *(one.lineno for one in decorators)])
+                yield line, first.col_offset, f"{path} {'.'.join(inner)}"
+        yield from _marks(path, ast.iter_child_nodes(node), inner)

@@ -34,17 +34,23 @@ _PATIENCE = 300.0
 """Seconds for one test: a mutant may wait for ever."""
 
 
+def copy_checkout(directory: Path) -> None:
+    """Copy what the tests need."""
+    skipped = shutil.ignore_patterns("corpora", "measured")
+    for name in _COPIED:
+        shutil.copytree(ROOT / name, directory / name, ignore=skipped, symlinks=True)
+    for path in ROOT.iterdir():
+        if path.is_file() and path.name != ".git":
+            shutil.copy2(path, directory)
+    os.environ.setdefault("CDXMILL_SAMPLES", str((ROOT / "../shared/samples").resolve()))
+
+
 class Lab:
     """A copy of the checkout, whose files are changed one at a time."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        skipped = shutil.ignore_patterns("corpora", "measured")
-        for name in _COPIED:
-            shutil.copytree(ROOT / name, directory / name, ignore=skipped, symlinks=True)
-        for path in ROOT.iterdir():
-            if path.is_file() and path.name != ".git":
-                shutil.copy2(path, directory)
+        copy_checkout(directory)
         for name in _LIBRARIES:
             with suppress(ImportError):
                 import_module(name)
@@ -98,7 +104,6 @@ class Lab:
         os.setsid()
         os.chdir(self._directory)
         os.environ |= {"PYTHONPATH": str(self._directory), "PYTHONDONTWRITEBYTECODE": "1"}
-        os.environ.setdefault("CDXMILL_SAMPLES", str((ROOT / "../shared/samples").resolve()))
         sys.dont_write_bytecode = True
         sys.path[:] = [str(self._directory), *(path for path in sys.path if path not in ("", str(ROOT)))]
         for name in [name for name in sys.modules if name.split(".")[0] in ("bench", "cdxmill", "tests")]:

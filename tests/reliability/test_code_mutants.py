@@ -10,7 +10,7 @@ import pytest
 
 from bench.code_mutants.changes import mutants_of
 from bench.code_mutants.lists import accepted, guarded, seen_by
-from bench.code_mutants.reach import Reach, measure
+from bench.code_mutants.reach import Reach, marked, measure
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED, COUNT = 35, 30
@@ -25,12 +25,12 @@ def test_each_fault_of_a_sample_is_noticed() -> None:
 
 PACKAGE = """
 def double(number):
+    return check(number) * 2
+
+def check(number):
     if number < 0:
         raise ValueError(number)
-    return (
-        number
-        * 2
-    )
+    return number
 """
 TESTS = """
 import subprocess
@@ -38,14 +38,13 @@ import sys
 
 import pytest
 
-from cdxmill.double import double
+from cdxmill.double import check, double
 
 def test_a_double():
     assert double(2) == 4
 
-def test_a_refusal():
-    with pytest.raises(ValueError):
-        double(-1)
+def test_a_check():
+    assert check(2) == 2
 
 def test_a_process():
     subprocess.run([sys.executable, "-c", "from cdxmill.double import double; double(3)"], check=True)
@@ -55,55 +54,49 @@ def test_nothing():
 """
 
 
-@pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Reach:
-    """What the tests of a package run."""
-    root = tmp_path_factory.mktemp("checkout")
+def test_tests_that_run_a_function_are_known_also_if_a_process_of_theirs_does(tmp_path: Path) -> None:
     for name, text in (
         ("cdxmill/__init__.py", ""),
         ("cdxmill/double.py", PACKAGE),
         ("tests/test_it.py", TESTS),
     ):
-        (root / name).parent.mkdir(exist_ok=True)
-        (root / name).write_text(text)
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", f"{root}:{ROOT}")
-        measure(root, root / "build", 1)
-    return Reach.load(root / "build")
+        patch.setenv("PYTHONPATH", str(ROOT))
+        measure(tmp_path, tmp_path / "build/reach.json.gz", 1)
+    reach = Reach.load(tmp_path / "build/reach.json.gz")
+    for function, names in (
+        ("double", ["test_a_double", "test_a_process"]),
+        ("check", ["test_a_check", "test_a_double", "test_a_process"]),
+        ("new", []),
+    ):
+        found = reach.of("cdxmill/double.py", function)
+        assert sorted(test.rpartition("::")[2] for test in found) == names
 
 
-def _names(tests: list[str]) -> set[str]:
-    return {test.rpartition("::")[2] for test in tests}
-
-
-def test_tests_that_run_a_line_are_known_also_if_a_process_of_theirs_does(measured: Reach) -> None:
-    for line, names in ((4, {"test_a_refusal"}), (7, {"test_a_double", "test_a_process"})):
-        assert _names(measured.of("cdxmill/double.py", line, PACKAGE)) == names
-    assert len(measured.of("cdxmill/double.py", 3, PACKAGE)) == 3
-
-
-def test_a_line_that_has_moved_is_found_and_a_new_one_has_no_tests(measured: Reach) -> None:
-    changed = PACKAGE.replace("    return", "    number += 0\n    return")
-    assert _names(measured.of("cdxmill/double.py", 8, changed)) == {"test_a_double", "test_a_process"}
-    assert measured.of("cdxmill/double.py", 5, changed) == []
-    assert measured.of("cdxmill/new.py", 2, PACKAGE) == []
-
-
-def test_short_tests_and_those_with_names_like_the_file_are_tried_first(tmp_path: Path) -> None:
+def test_short_tests_and_those_with_names_like_the_file_are_tried_first() -> None:
     tests = {
         "tests/test_a.py::one": 1.0,
         "tests/test_b.py::long": 80.0,
         "tests/test_lines.py::two": 3.0,
         "tests/c.py::late": 85.0,
     }
-    (tmp_path / "cdxmill").mkdir()
-    (tmp_path / "cdxmill/lines.py").write_text("line\n")
-    reach = Reach({"cdxmill/lines.py": {1: list(tests)}}, tests, tmp_path)
-    assert reach.of("cdxmill/lines.py", 1, "line\n") == [
+    reach = Reach({"cdxmill/lines.py f": list(tests)}, tests)
+    assert reach.of("cdxmill/lines.py", "f") == [
         "tests/test_lines.py::two",
         "tests/test_a.py::one",
         "tests/test_b.py::long",
     ]
+
+
+def test_each_function_that_has_mutants_gets_a_mark() -> None:
+    for path in sorted((ROOT / "cdxmill/running").glob("*.py")):
+        name, source = path.relative_to(ROOT).as_posix(), path.read_bytes()
+        text = marked(name, source).decode()
+        compile(text, name, "exec")
+        for mutant in mutants_of(name, source):
+            assert f"_reached('{name} {mutant.function}')" in text
 
 
 def test_accepted_faults_exist_and_have_a_reason() -> None:
