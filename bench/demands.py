@@ -93,7 +93,7 @@ DEMANDS = [
         "cpu",
         ONE_MEMBER,
         ONE_MEMBER_LIMIT,
-        1.2,
+        1.3,
     ),
     *(
         demand

@@ -75,14 +75,10 @@ def read_own(path: Path) -> bytes:
         return b""
 
 
-_BUFFER = 1 << 18
-"""Bytes of a write: pages of the system that are written together take two thirds of the time."""
-
-
 def create_own(path: Path) -> IO[bytes]:
     """Open a new file to write, in a directory of cdxmill's own. What has its name is deleted, and never opened. Raises OSError."""
     path.unlink(missing_ok=True)
-    return path.open("xb", buffering=_BUFFER)
+    return path.open("xb")
 
 
 def own_directory(path: Path) -> None:

@@ -31,7 +31,7 @@ class SortTask(NamedTuple):
 
     With `shards`, large local files that are sorted already are not spilled. They are read again when the runs are
     merged to that number of shards, so they must not change until then. `ceiling`: see `guess_ceiling`. Lines in `excluded`
-    are skipped. About `plain` bytes are spilled without compression.
+    are skipped.
     """
 
     number: int
@@ -44,7 +44,6 @@ class SortTask(NamedTuple):
     sample_size: int = 0
     ceiling: float = 1.0
     excluded: Sequence[LineRange] = ()
-    plain: int = 0
 
 
 class SortResult(NamedTuple):
@@ -97,7 +96,7 @@ def share_of_runs(tasks: int) -> int:
 def sort_group(task: SortTask) -> SortResult:
     """Sort and sample the lines of a group of files."""
     scratch = Scratch(task.scratch)
-    sorter = LineSorter(scratch.create, f"sort-{task.number:05d}", plain=task.plain)
+    sorter = LineSorter(scratch.create, f"sort-{task.number:05d}")
     reservoir = Reservoir(task.sample_size, task.seed, task.ceiling)
     failures: list[Failure] = []
     excluded = 0

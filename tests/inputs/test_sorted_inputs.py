@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from cdxmill.commands.clusters import sorting as clusters_sorting
 from cdxmill.commands.clusters import zipnum
 from cdxmill.commands.clusters.zipnum import build_cluster
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
@@ -81,25 +80,6 @@ def test_sorted_files_give_the_cluster_that_spilled_ones_give(
     monkeypatch.setattr(sorting, "LEAST_SORTED", 1 << 40)
     build(inputs, tmp_path / "spilled")
     assert published(tmp_path / "C") == published(tmp_path / "spilled")
-
-
-def test_a_fourth_of_the_memory_is_what_is_spilled_as_it_is(
-    inputs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lines, plain = sort_unique(inputs).splitlines(), list[int]()
-
-    def noting(runs: Sequence[Run], points: Sequence[bytes], open_run: OpenRun) -> list[list[Slice]]:
-        found = [open_run(run.name)(0, run.footer) for run in runs]
-        plain.append(sum(len(line) for line in lines for data in found if line in data))
-        return cut_runs(runs, points, open_run)
-
-    monkeypatch.setattr(zipnum, "cut_runs", noting)
-    for memory in (0, 1_600_000, 1 << 40):
-        monkeypatch.setattr(clusters_sorting, "usable_memory", lambda memory=memory: memory)
-        build(inputs, tmp_path / f"{memory}")
-        check_cluster(tmp_path / f"{memory}", sort_unique(inputs), 100)
-    assert plain[0] < 1000  # zstd leaves some lines as they are
-    assert 100_000 < plain[1] < 400_000 < plain[2]
 
 
 @pytest.mark.parametrize("place", [0, 5000, 11_999], ids=["start", "middle", "end"])

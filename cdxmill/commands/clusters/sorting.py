@@ -8,16 +8,12 @@ from typing import Any
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.inputs.cdx_files import Inventory
 from cdxmill.running.failures import Failures
-from cdxmill.running.memory import usable_memory
 from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WorkDirectory
 from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 from cdxmill.stages.lines.sort_lines import Run
 from cdxmill.tasks.sampling import group_sources, guess_ceiling
 from cdxmill.tasks.sorting import SortResult, SortTask, share_of_runs, sort_group
-
-_CACHED = 4
-"""A fourth of the memory may have lines on scratch space as they are: the system keeps them there until they are merged."""
 
 
 def sort_files(
@@ -61,7 +57,6 @@ def _sort_tasks(inventory: Inventory, scratch: Path, options: ZipnumOptions) -> 
             shards=options.shards if options.points is None else len(options.points) + 1,
             most_runs=share_of_runs(len(groups)),
             excluded=options.excluded,
-            plain=usable_memory() // _CACHED // len(groups),
         )
         for number, group in enumerate(groups)
     ]

@@ -173,6 +173,10 @@ def _difference(lines: list[bytes], wanted: list[bytes]) -> Difference:
     return Difference(len(missing), min(missing, default=b""), len(extra), min(extra, default=b""))
 
 
+_AHEAD = 32 << 20
+"""Plain bytes that are read ahead, about, over all runs: small reads cost more."""
+
+
 def merge_blocks(slices: Sequence[Slice], open_run: OpenRun, lines: int) -> Iterator[TextBlock]:
     """The lines of slices of runs, sorted, without duplicates, in blocks of `lines` lines.
 
@@ -183,7 +187,8 @@ def merge_blocks(slices: Sequence[Slice], open_run: OpenRun, lines: int) -> Iter
     if native.Merger is None:
         yield from cut_blocks(merge_slices(slices, open_run), lines)
         return
-    merger = native.Merger([(read_text(open_run, part), part.low, part.high) for part in slices])
+    size = max(BLOCK, _AHEAD // max(len(slices), 1))
+    merger = native.Merger([(read_text(open_run, part, size), part.low, part.high) for part in slices])
     text = bytearray()
     while count := merger.fill(text, lines):
         yield TextBlock(count, text)

@@ -1,7 +1,6 @@
 """An external sort: lines in any order -> sorted runs on scratch space, which are read again by ranges of lines.
 
     block...   4-byte length (little endian), zstd data: about 64 KiB of lines, each with its LF
-               or 4-byte length + 2^31, the lines as they are
     footer     zstd data: `<position of a block> <its first line>` for each block, joined by LF
 
 So a range of lines can be read without the rest of the run. If the input itself is sorted, the file on scratch space
@@ -26,15 +25,15 @@ from cdxmill.stages.lines.line_lists import (
     without_headers,
 )
 from cdxmill.stages.lines.sorted_input import SPAN, SeekPoints, SortedStart, read_between
-from cdxmill.stages.window import MemberError, ReadAt
+from cdxmill.stages.window import MemberError, ReadAt, Window
 
 BLOCK = 1 << 16
 """Plain bytes per block: a merge holds at least one block of each run."""
 LEVEL = -5
 """zstd -5 compresses CDXJ lines 3.2:1 in half of the time of zstd 1, which compresses them 4.7:1."""
 
-_AS_IT_IS = 1 << 31
-"""Added to the length of a block that is not compressed: to compress and inflate it takes twice as long as to write and read it."""
+_RATIO = 3
+_AHEAD = 1 << 14
 JOINED = 4000
 """Lines that are joined to one text before it is cut into blocks."""
 
@@ -75,8 +74,8 @@ class Slice(NamedTuple):
         return (self.end - self.start) // (SPAN if self.run.source else 1)
 
 
-def write_run(file: IO[bytes], name: str, texts: Iterable[TextBlock], plain: int = 0) -> Run:
-    """Write sorted, distinct lines to `file` as the run `name`. The first `plain` bytes are not compressed."""
+def write_run(file: IO[bytes], name: str, texts: Iterable[TextBlock]) -> Run:
+    """Write sorted, distinct lines to `file` as the run `name`."""
     pack = _packer()
     firsts: list[tuple[int, bytes]] = []
     offset = written = 0
@@ -84,14 +83,10 @@ def write_run(file: IO[bytes], name: str, texts: Iterable[TextBlock], plain: int
         written += lines
         with memoryview(text) as view:
             for start, end in _blocks(text):
-                is_plain = offset + end - start <= plain
-                with view[start:end] as lines_in:
-                    data = lines_in if is_plain else pack(lines_in)
-                    length = len(data)
-                    file.write((length + is_plain * _AS_IT_IS).to_bytes(4, "little"))
-                    file.write(data)
+                data = pack(view[start:end])
                 firsts.append((offset, bytes(view[start : text.index(b"\n", start)])))
-                offset += 4 + length
+                file.write(len(data).to_bytes(4, "little") + data)
+                offset += 4 + len(data)
     return Run(name, offset, offset + _write_footer(file, firsts), written, 0, offset)
 
 
@@ -147,20 +142,20 @@ def read_slice(open_run: OpenRun, part: Slice, size: int) -> Iterator[list[bytes
 
     Raises StoppedError if a sorted input has changed.
     """
-    for lines in split_lines(read_text(open_run, part), size):
+    for lines in split_lines(read_text(open_run, part, size), size):
         if lines := lines_between(lines, part.low, part.high):
             yield lines
 
 
-def read_text(open_run: OpenRun, part: Slice) -> Iterator[bytes]:
-    """The text of the blocks of a slice, in pieces.
+def read_text(open_run: OpenRun, part: Slice, size: int) -> Iterator[bytes]:
+    """The text of the blocks of a slice, in pieces; about `size` plain bytes of a run are read at a time.
 
     It may begin with lines below the bounds of the slice and end with lines above them.
     Raises StoppedError if a sorted input has changed.
     """
     source = part.run.source
     if not source:
-        yield from _unpacked(open_run(part.run.name), part)
+        yield from _unpacked(open_run(part.run.name), part, size // _RATIO)
         return
     try:
         yield from read_between(open_run(source), part.start, part.end)
@@ -168,18 +163,14 @@ def read_text(open_run: OpenRun, part: Slice) -> Iterator[bytes]:
         raise StoppedError(f"{source}: {error}; run it again") from None
 
 
-def _unpacked(read_at: ReadAt, part: Slice) -> Iterator[bytes]:
-    """The texts of the blocks between the two positions. Each is read alone, with the length of the next one."""
-    inflate, pos = _inflater(), part.start
-    head = read_at(pos, 4)
+def _unpacked(read_at: ReadAt, part: Slice, ahead: int) -> Iterator[bytes]:
+    inflate = _inflater()
+    window = Window(read_at, max(ahead, _AHEAD))
+    pos = part.start
     while pos < part.end:
-        is_plain, length = divmod(int.from_bytes(head, "little"), _AS_IT_IS)
-        data = read_at(pos + 4, length + 4)
+        length = int.from_bytes(window.get(pos, 4), "little")
+        yield inflate(window.get(pos + 4, length))
         pos += 4 + length
-        if not length or len(data) < length or pos > part.end:
-            raise StoppedError(f"{part.run.name}: was changed during the run; run it again")
-        text, head = data[:length], data[length:]
-        yield text if is_plain else inflate(text)
 
 
 def _packer() -> Callable[[bytes | memoryview], bytes]:
@@ -206,11 +197,11 @@ class LineSorter:
     """Takes the lines of inputs and spills them to scratch space as sorted runs.
 
     `begin` marks the start of an input, and `undo` forgets that input: of a corrupt input no line
-    remains, and no line of another input is lost. About `plain` bytes of lines are spilled without compression.
+    remains, and no line of another input is lost.
     """
 
-    def __init__(self, create: Create, name: str, chunk: int = CHUNK, plain: int = 0) -> None:
-        self._create, self._chunk, self._plain = create, chunk, plain
+    def __init__(self, create: Create, name: str, chunk: int = CHUNK) -> None:
+        self._create, self._chunk = create, chunk
         self._names = (f"{name}-{number:05d}.run" for number in count())
         self._lines: list[bytes] = []
         self._size = 0
@@ -245,7 +236,9 @@ class LineSorter:
         texts = iter(start)
         first = next(texts, None)
         if first is not None:
-            self.runs.append(self._write(chain((first,), texts)))
+            name = next(self._names)
+            with self._create(name) as file:
+                self.runs.append(write_run(file, name, chain((first,), texts)))
         return start.rest()
 
     def finish(self) -> list[Run]:
@@ -272,16 +265,10 @@ class LineSorter:
     def _spill(self, lines: list[bytes], place: int) -> None:
         lines = sort_captures(lines)
         if lines:
-            kept = distinct(lines)
-            run = self._write(cut_blocks([kept], JOINED))
+            name, kept = next(self._names), distinct(lines)
+            with self._create(name) as file:
+                run = write_run(file, name, cut_blocks([kept], JOINED))
             self.runs.insert(place, run._replace(duplicates=len(lines) - len(kept)))
-
-    def _write(self, texts: Iterable[TextBlock]) -> Run:
-        name = next(self._names)
-        with self._create(name) as file:
-            run = write_run(file, name, texts, self._plain)
-        self._plain = max(self._plain - run.footer, 0)
-        return run
 
 
 def sort_captures(lines: list[bytes]) -> list[bytes]:

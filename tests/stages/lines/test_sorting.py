@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_right
-from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.errors import StoppedError
 from cdxmill.stages.lines import merge_lines as merging
 from cdxmill.stages.lines.line_lists import cut_blocks, distinct, group_lines
 from cdxmill.stages.lines.merge_lines import (
@@ -44,12 +42,9 @@ def expected(lists: list[list[bytes]]) -> list[bytes]:
     return sorted({line for lines in lists for line in lines if line and not line.startswith(b" CDX")})
 
 
-plain_sizes = st.sampled_from([0, 10, 100, 100_000, 1 << 30])
-
-
-def sorted_runs_of(lists: list[list[bytes]], files: MemoryFiles, chunk: int, plain: int = 0) -> list[Run]:
+def sorted_runs_of(lists: list[list[bytes]], files: MemoryFiles, chunk: int) -> list[Run]:
     """Each list is an input."""
-    sorter = LineSorter(files.create, "run", chunk, plain)
+    sorter = LineSorter(files.create, "run", chunk)
     for lines in lists:
         sorter.begin()
         sorter.add(list(lines))
@@ -61,10 +56,10 @@ def joined(lists: object) -> list[bytes]:
     return [line for lines in lists for line in lines]
 
 
-@given(lists_of_lines, st.integers(1, 2000), plain_sizes)
-def test_runs_merge_to_the_sorted_set_of_the_lines(lists: list[list[bytes]], chunk: int, plain: int) -> None:
+@given(lists_of_lines, st.integers(1, 2000))
+def test_runs_merge_to_the_sorted_set_of_the_lines(lists: list[list[bytes]], chunk: int) -> None:
     files = MemoryFiles()
-    runs = sorted_runs_of(lists, files, chunk, plain)
+    runs = sorted_runs_of(lists, files, chunk)
     assert joined(merge_runs(runs, files.create, files.reader)) == expected(lists)
     kept = sum(1 for lines in lists for line in lines if line and not line.startswith(b" CDX"))
     assert sum(run.lines + run.duplicates for run in runs) == kept
@@ -120,12 +115,12 @@ def test_undo_forgets_an_input_and_no_line_of_another(
     assert joined(merge_runs(sorter.finish(), files.create, files.reader)) == expected(kept)
 
 
-@given(lists_of_lines, st.lists(line, max_size=5, unique=True).map(sorted), st.integers(1, 2000), plain_sizes)
+@given(lists_of_lines, st.lists(line, max_size=5, unique=True).map(sorted), st.integers(1, 2000))
 def test_slices_are_what_belongs_between_the_split_points(
-    lists: list[list[bytes]], points: list[bytes], chunk: int, plain: int
+    lists: list[list[bytes]], points: list[bytes], chunk: int
 ) -> None:
     files = MemoryFiles()
-    runs = sorted_runs_of(lists, files, chunk, plain)
+    runs = sorted_runs_of(lists, files, chunk)
     bounds = list(zip([None, *points], [*points, None], strict=True))
     cuts = [cut_run(files.reader(run.name), run, points) for run in runs]
     parts = [
@@ -212,48 +207,3 @@ def test_runs_are_read_by_ranges_and_a_slice_reads_its_blocks_alone() -> None:
     )
     assert found == lines[10_000:10_010]
     assert sum(size for _, size in read) < len(store["run"]) / 10
-
-
-def long_run(plain: int) -> tuple[MemoryFiles, Run, list[bytes]]:
-    """A run of some blocks, whose first `plain` bytes are not compressed."""
-    files = MemoryFiles()
-    lines = [b"com,example)/%06d" % number for number in range(20_000)]
-    with files.create("run") as file:
-        return files, write_run(file, "run", cut_blocks([lines], 3000), plain), lines
-
-
-@pytest.mark.parametrize("ahead", [1, BLOCK, 4 * BLOCK])
-def test_the_first_bytes_of_a_run_are_as_they_are_and_the_rest_is_compressed(ahead: int) -> None:
-    files, run, lines = long_run(150_000)
-    text = b"".join(line + b"\n" for line in lines)
-    assert joined(read_slice(files.reader, run.whole(), ahead)) == lines
-    kept = files["run"]
-    assert sum(line in kept for line in lines) * len(lines[0]) in range(80_000, 150_000)
-    assert 80_000 < len(kept) < 230_000 < len(text)
-
-
-def test_all_runs_of_a_sorter_share_the_bytes_that_are_not_compressed() -> None:
-    lists = [[b"%03d " % run + b"x" * 60 for _ in range(3)] + [b"%03d" % run * 300] for run in range(40)]
-    files = MemoryFiles()
-    runs = sorted_runs_of(lists, files, 1, 10_000)
-    assert joined(merge_runs(runs, files.create, files.reader)) == expected(lists)
-    plain = [run for run in runs if b"x" * 60 in files[run.name]]
-    assert plain == runs[: len(plain)]
-    assert 8_000 < sum(run.footer for run in plain) <= 10_500
-
-
-@pytest.mark.parametrize("plain", [0, 1 << 20])
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda run: run[:0],
-        lambda run: run[:3],
-        lambda run: run[:1000],
-        lambda run: b"\xff\xff\xff\x7f" + run[4:],
-    ],
-)
-def test_a_run_that_was_cut_or_changed_stops_the_merge(plain: int, change: Callable[[bytes], bytes]) -> None:
-    files, run, _ = long_run(plain)
-    files["run"] = change(files["run"])
-    with pytest.raises(StoppedError, match="run: was changed during the run; run it again"):
-        joined(read_slice(files.reader, run.whole(), BLOCK))
