@@ -117,7 +117,7 @@ class Scratch:
 
     def reader(self, name: str) -> Callable[[int, int], bytes]:
         """`read_at(offset, size)` of a file in the directory, or at an absolute path. Raises StoppedError."""
-        path = os.fspath(self.directory / name)
+        path = self.directory / name
 
         def read_at(offset: int, size: int) -> bytes:
             try:

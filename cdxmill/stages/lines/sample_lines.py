@@ -141,6 +141,11 @@ class TextSampler:
         heapq.heapify(self._next)
         return piece
 
+    def _skip(self, band: int) -> int:
+        """Draw the number of windows before the next one of a band."""
+        state = self._states[band] = (self._states[band] + _STEP) & _MASK
+        return _distance(_mixed(state), band)
+
     def _pass(self, text: bytes | bytearray, start: int, end: int) -> None:
         """Let the lines pass that begin after a line end in `text[start:end]`. A line is in the window of that line end.
 
@@ -148,33 +153,32 @@ class TextSampler:
         """
         shift = start - self._position  # from a position in the whole text to one in this text
         self._position += end - start
-        following, find = self._next, text.find
-        while following:
-            window, band = following[0][0], -following[0][1]
-            low = window * WINDOW + shift
+        while self._next:
+            window, band = self._next[0][0], -self._next[0][1]
+            low, high = window * WINDOW + shift, (window + 1) * WINDOW + shift
             if low >= end:
                 break
-            high = low + WINDOW
-            at = find(b"\n", max(low, start), min(high, end))
-            if at >= 0 and _FLOOR[band] < self._reservoir.ceiling:
-                self._search(text, at, min(high, end), band, shift)
+            if _FLOOR[band] < self._reservoir.ceiling:
+                self._search(text, max(low, start), min(high, end), band, shift)
             if high > end:  # the window continues in the next text
                 break
-            while following and following[0][0] == window:  # also that of bands before: a line is in one band
-                self._advance(window, -following[0][1])
+            while (
+                self._next and self._next[0][0] == window
+            ):  # also that of bands before: a line is in one band
+                self._advance()
 
-    def _advance(self, window: int, band: int) -> None:
+    def _advance(self) -> None:
         """Draw the next window of the band that is first in the heap; a band that has become too high is dropped."""
+        window, band = self._next[0][0], -self._next[0][1]
         if _FLOOR[band] < self._reservoir.ceiling:
-            state = self._states[band] = (self._states[band] + _STEP) & _MASK
-            heapq.heapreplace(self._next, (window + 1 + _distance(_mixed(state), band), -band))
+            heapq.heapreplace(self._next, (window + 1 + self._skip(band), -band))
         else:
             heapq.heappop(self._next)
 
-    def _search(self, text: bytes | bytearray, at: int, high: int, band: int, shift: int) -> None:
-        """Let the lines pass that begin after the line end at `at`, and after those between it and `high`."""
+    def _search(self, text: bytes | bytearray, low: int, high: int, band: int, shift: int) -> None:
         find, reservoir, floor = text.find, self._reservoir, _FLOOR[band]
         width = floor or 0.5**_LAST
+        at = find(b"\n", low, high)
         while at >= 0:
             line = bytes(text[at + 1 : find(b"\n", at + 1)])
             if is_capture_line(line):
@@ -199,7 +203,7 @@ def _fraction(number: int) -> float:
 
 def _distance(number: int, band: int) -> int:
     """The windows before the next one of a band, from 64 random bits."""
-    return int(math.log(1 - (number >> 11) * 2.0**-53) / _LOG_PASSED[band])
+    return int(math.log(1 - _fraction(number)) / _LOG_PASSED[band])
 
 
 def sampled(pieces: Iterable[Piece], reservoir: Reservoir) -> Iterator[Piece]:

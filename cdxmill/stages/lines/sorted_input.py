@@ -58,13 +58,10 @@ class SortedStart:
         return chain(self._held, self._pieces)
 
     def _whole_lines(self) -> bytes:
-        """The lines that end in the pieces so far; none if none ends in the last one."""
-        *before, last = self._held
-        end = last.rfind(b"\n") + 1
-        if not end:
-            return b""
-        self._held = [last[end:]] if end < len(last) else []
-        return b"".join((*before, last[:end]))
+        text = b"".join(self._held)
+        end = text.rfind(b"\n") + 1
+        self._held = [text[end:]] if end < len(text) else []
+        return text[:end]
 
     def _block(self, text: bytes, lines: int) -> TextBlock:
         count, self._lines = lines - self._lines, lines
