@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import re
 import shutil
 import subprocess
@@ -318,6 +319,52 @@ def test_all_memory_is_freed() -> None:
     finally:
         tracemalloc.stop()
     assert left[1] - left[0] < 20_000
+
+
+SHORT_OF_MEMORY = """
+import pickle, sys, _testcapi
+from cdxmill.stages import _native
+made = {"Tally": _native.Tally, "Merger": lambda: _native.Merger([]), "CaptureSums": lambda: _native.CaptureSums(True)}
+failures = 0
+for name, given in map(pickle.loads, map(bytes.fromhex, sys.stdin)):
+    owner, _, method = name.partition(".")
+    for number in range(60):
+        call = getattr(made[owner](), method) if method else getattr(_native, name)
+        arguments = [_native.Tally() if value == "Tally" else value for value in pickle.loads(pickle.dumps(given))]
+        taken = [[] for _ in range(100)]  # Python keeps some that were freed, for the next ones
+        _testcapi.set_nomemory(number, number + 1)
+        try:
+            try:
+                call(*arguments)
+            finally:
+                _testcapi.remove_mem_hooks()
+        except MemoryError:
+            failures += 1
+        del taken
+assert failures > 150, failures
+"""
+
+
+def test_memory_that_ends_is_an_error_wherever_it_ends() -> None:
+    """Each of the first 60 allocations of a call fails once. Nothing crashes, and no other error appears."""
+    pytest.importorskip("_testcapi")
+    words = b" ".join(b"word%d" % number for number in range(3_000))
+    large = {
+        "Tally.add_words": (words,),
+        "Tally.add_tags": (b"<x%b>" % words.replace(b" ", b"><x"),),
+        "outline": (b"<title>a &amp; b</title><base href=x>" + b"<a href='y&amp;z'>" * 3_000, 0, str),
+        "CaptureSums.take": (bytearray(b'a)/ 2020 {"mime": "x"}\n'), 0, 0, []),
+        "capture_items": ([b"a)/ 2020 http://a/ x 200 S - - 1 2 a.gz"], 0, {b"a.gz": 1}, [], []),
+        "outline_block": (b"a\0\1b\0\1\0", 1, 1),
+        "plain_links": (["/a", "b#c", "\\"], b"http://a/", 9, str),
+        "Merger": ([(iter([b"a%d\n" % part]), b"a", b"c") for part in range(40)],),
+    }
+    calls = [*USUAL.items(), *large.items()]
+    given = "".join(pickle.dumps(call).hex() + "\n" for call in calls)
+    done = subprocess.run(
+        [sys.executable, "-c", SHORT_OF_MEMORY], input=given, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_types_are_freed_with_their_module() -> None:
