@@ -58,7 +58,8 @@ def test_all_samples_get_the_same_lines(sample_archives: list[Path], pywb_archiv
 
 
 def test_usual_captures_of_crawls_are_read_by_the_compiled_reader() -> None:
-    for url in (b"https://www.example.com/a/?b=1&a=2", b"http://example.com/"):
+    near_sessions = b"http://example.com/?left=1&cfa=2&cf&id=3&s=4&mid=5&sin=6"
+    for url in (b"https://www.example.com/a/?b=1&a=2", b"http://example.com/", near_sessions):
         assert isinstance(taken(COMMON % url), CommonLine)
     for kind, block in ((b"revisit", 1), (b"response", 1)):
         content = (COMMON % b"http://example.com/").replace(b"response", kind, block)
