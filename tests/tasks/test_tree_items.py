@@ -127,6 +127,11 @@ def test_a_status_of_five_digits_gives_the_item_of_python(status: str) -> None:
     assert items_of(lines) == in_python(lines)
 
 
+def test_a_line_with_an_empty_column_more_is_as_in_python() -> None:
+    lines = [LINES[2].replace(b" http:", b"  http:")]
+    assert items_of(lines) == in_python(lines)
+
+
 @pytest.mark.parametrize("status", ["000200", "0" * 17 + "200", "0" * 18 + "200", "9" * 24])
 def test_a_status_is_the_same_beside_an_odd_one(status: str) -> None:
     one, other = (

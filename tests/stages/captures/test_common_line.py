@@ -86,7 +86,7 @@ def test_captures_of_every_day_are_read_by_the_compiled_reader(date: str) -> Non
     """But for that of a leap year: Python knows these."""
     content = COMMON % b"http://example.com/"
     (given,) = set(re.findall(rb"WARC-Date: ([^\r]*)\r", content))
-    for time in ("T00:00:00Z", "T23:59:59Z"):
+    for time in ("T00:00:00Z", "T23:59:59Z", "T12:30:00.25Z"):
         found = taken(content.replace(given, (date + time).encode()))
         assert isinstance(found, CommonLine), date
 

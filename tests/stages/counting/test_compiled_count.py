@@ -40,6 +40,7 @@ JSON = json.dumps({
 HTML = b"HTTP/1.1 200 OK\r\nServer: nginx \r\nContent-Type: text/html; charset=utf-8\r\nX: y\r\n\r\n<p>a <b>b</b><!-- <i> -->"
 WAT = (b"metadata", b"application/json", JSON)
 PAGE = (b"response", b"application/http; msgtype=response", HTML)
+NO_MEDIA = (*PAGE[:2], HTML.replace(b"text/html; charset=utf-8", b""))
 TEXT = (b"conversion", b"text/plain", b"to be or not to be \xc3\xa9 \xe2\x80\x83x\n")
 KINDS = st.sampled_from(
     [b"response", b"metadata", b"request", b"conversion", b"resource", b"revisit", b"warcinfo", b"continuation", b"Response"]
@@ -187,5 +188,5 @@ assert min(map(found.count, (None, False, True))) > 1000
 
 def test_it_reads_no_byte_outside_of_damaged_records(tmp_path: Path) -> None:
     seeds = tmp_path / "seeds"
-    seeds.write_text("".join(content(*each).hex() + "\n" for each in (WAT, PAGE, TEXT)))
+    seeds.write_text("".join(content(*each).hex() + "\n" for each in (WAT, PAGE, NO_MEDIA, TEXT)))
     run_sanitized(_DAMAGE, tmp_path, str(seeds))

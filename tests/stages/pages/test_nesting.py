@@ -247,6 +247,20 @@ def test_what_a_frameset_changes_is_not_taken_for_closed(
     assert (parsed_size(html) == len(html)) == is_whole
 
 
+@pytest.mark.parametrize(
+    ("start", "tags"),
+    [
+        (b"", b"<b><tr></b>"),
+        (b"", b"<table><tr><td><template></table>"),
+        (b"", b"<table><tr><li><div></tr>"),
+        (b"<table>", b"<td><div></td>"),
+    ],
+)
+def test_tables_that_are_closed_in_another_order_count_in_both_languages(start: bytes, tags: bytes) -> None:
+    html = start + tags * 8000
+    assert parsed_size(html) == python_parsed_size(html)
+
+
 QUOTES = [
     '"',
     "'",

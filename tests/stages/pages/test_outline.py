@@ -197,6 +197,7 @@ def test_a_character_reference_ends_where_the_tree_says() -> None:
         b"<a name=x><p><a href=/1>y</a>",
         b"<table><tr><td><a href=/1>1</a></td></tr><a href=/2>2</a></table>",
         b"<table><a href=/1>1</a></table>",
+        b"<p><table><tr><td>1</table><a href=/1><div>2</div></a>",
         b"<select><a href=/1>1</a></select>",
         b"<template><a href=/1>1</a></template>",
         b"<svg><a href=/1>1</a></svg>",
