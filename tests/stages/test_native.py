@@ -77,23 +77,23 @@ USUAL: dict[str, tuple[Any, ...]] = {
     "odd_line": (*RANGE, 0),
     "lines_in_order": RANGE,
     "capture_columns": ([], str),
-    "capture_items": ([], 0, {}, [], []),
+    "capture_items": ([b"a)/ 2020 http://a/ x 200 S - - 1 2 a.gz"], 0, {b"a.gz": 1}, [], []),
     "pointer_rows": (b"a\t1", b"\1", [], []),
-    "outline_block": (b"a\0\1", 1, 32),
+    "outline_block": (b"a\0\1b\0\1\0", 1, 1),
     "elements_in": (b"<a", (b"a",)),
     "parsed_size": (b"<a>",),
     "outline": (b"<a>", 0, str),
-    "plain_links": (["/a"], b"http://a/", 9, str),
+    "plain_links": (["/a", "b#c", "\\"], b"http://a/", 9, str),
     "Tally": (),
     "Tally.add": (b"a", 1),
     "Tally.absorb": (TALLY,),
     "Tally.add_words": (b"a",),
     "Tally.add_tags": (b"<a>",),
     "Tally.take": (b"\n",),
-    "Merger": ([(iter([b"a\n"]), None, None)],),
+    "Merger": ([(iter([b"a\n"]), b"a", b"c")] * 9,),
     "Merger.fill": (bytearray(), 1),
     "CaptureSums": (False,),
-    "CaptureSums.take": (b"a\n", 0, 0, []),
+    "CaptureSums.take": (b'a)/ 2020 {"mime": "x"}\n', 0, 0, []),
     "CaptureSums.add": (b"a", b"2020", (b"",) * 6),
     "CaptureSums.groups": (),
     "CaptureSums.totals": (),
@@ -353,14 +353,8 @@ def test_memory_that_ends_is_an_error_wherever_it_ends() -> None:
         "Tally.add_words": (words,),
         "Tally.add_tags": (b"<x%b>" % words.replace(b" ", b"><x"),),
         "outline": (b"<title>a &amp; b</title><base href=x>" + b"<a href='y&amp;z'>" * 3_000, 0, str),
-        "CaptureSums.take": (bytearray(b'a)/ 2020 {"mime": "x"}\n'), 0, 0, []),
-        "capture_items": ([b"a)/ 2020 http://a/ x 200 S - - 1 2 a.gz"], 0, {b"a.gz": 1}, [], []),
-        "outline_block": (b"a\0\1b\0\1\0", 1, 1),
-        "plain_links": (["/a", "b#c", "\\"], b"http://a/", 9, str),
-        "Merger": ([(iter([b"a%d\n" % part]), b"a", b"c") for part in range(40)],),
     }
-    calls = [*USUAL.items(), *large.items()]
-    given = "".join(pickle.dumps(call).hex() + "\n" for call in calls)
+    given = "".join(pickle.dumps(call).hex() + "\n" for call in (*USUAL.items(), *large.items()))
     done = subprocess.run(
         [sys.executable, "-c", SHORT_OF_MEMORY], input=given, capture_output=True, text=True, check=False
     )
