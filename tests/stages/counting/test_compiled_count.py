@@ -27,7 +27,7 @@ PIECES = [
     b"unknown/", b"\x1b$B<b\x1b(B", b"; charset=utf-16\r\n", b"TEXT/HTML ", b"application/xhtml+xml", b"\xff\xfe", b"\x89PNG", b"<p", b"<script>", b"\xe2\x80\x83",
 ]  # fmt: skip
 JSON = json.dumps({
-    "Container": {"Offset": "1", "Compressed": True, "x": [1, -2.5e-7, None, {}, [], "\U0001f600 \u20ac", "\\/\""]},
+    "Container": {"Offset": "1", "Compressed": True, "x": [1, -2.5e-7, None, {}, [], "\U0001f600 \u20ac \uff01", "\\/\""]},
     "Envelope": {
         "WARC-Header-Metadata": {"WARC-Target-URI": "http://a.org/"},
         "Payload-Metadata": {"HTTP-Response-Metadata": {

@@ -169,6 +169,17 @@ def test_usual_links_need_no_library() -> None:
     assert found == [*hosts, *(f"http://a.com{path}" for path in paths.values())]
 
 
+@pytest.mark.skipif(native.plain_links is None, reason="nothing was compiled")
+@pytest.mark.parametrize("hrefs", [["\\"], ["\\", "/a"]])
+def test_an_error_of_the_library_ends_the_links(hrefs: list[str | None]) -> None:
+    def fail(href: str) -> str:
+        raise RuntimeError(href)
+
+    assert native.plain_links is not None
+    with pytest.raises(RuntimeError):
+        native.plain_links(hrefs, b"http://a.com/", 13, fail)
+
+
 CHECK = """
 import sys
 import _native as native
