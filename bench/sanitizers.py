@@ -14,7 +14,7 @@ from .compiled import compile_module, stamp_of
 
 SOURCES = Path(native.__file__).parents[1] / "native"
 _KEPT = Path(__file__).parents[1] / "build/sanitized"
-_SANITIZE = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+_SANITIZE = ("-g", "-O1", "-fsanitize=address,undefined,bounds-strict", "-fno-sanitize-recover=all")
 
 
 def compile_sanitized(library: Path) -> None:

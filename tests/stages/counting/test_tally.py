@@ -83,6 +83,8 @@ def test_nothing_is_left_in_a_tally_that_was_taken() -> None:
 )
 @example("".join(f"<{'a' * length}>" for length in (MAX_TAG, MAX_TAG + 1, 80, 5000)))
 @example("<svg><title/><path></svg><title><b></title>")
+@example("<!--a--!><b>-->")
+@example("<plaintext><b></plaintext>")
 @example("<script><!--<script></script><b></script><i><!--><u>")
 @example("<script><!--><script></script><b></script><i>")
 @example("<a\n href=x><b/><c/ d><e f='>'><g h=\"\n>\"><j =k><!DOCTYPE html><?xml ?></ x><m")

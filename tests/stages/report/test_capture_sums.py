@@ -191,13 +191,15 @@ random = random.Random(5)
 pieces = [piece.encode("utf-8", "surrogateescape") for piece in sys.argv[1:]]
 sums = _native.CaptureSums(True)
 for number in range(6_000):
-    fields = b", ".join(b'"%b": %b' % (random.choice(pieces), random.choice(pieces)) for _ in range(random.choice((0, 1, 3, 5, 30))))
+    fields = b", ".join(b'"%b": %b' % (random.choice(pieces), random.choice(pieces)) for _ in range(random.randrange(6)))
     line = b'com,%b)/ 2020%b {%b}' % (random.choice(pieces), random.choice(pieces), fields)
     text = b"\\n".join([line] * random.randrange(1, 40))
     data = bytearray(text[: len(text) - random.randrange(3)])
     sums.take(data, random.randrange(len(data)), 10, [])
     if number % 50 == 0:
         sums.groups()
+many = b'a)/ 2020 {%b}\\n' % b", ".join([b'"x": "y"'] * 30)
+sums.take(bytearray(many * 2), 0, 10, [])
 other = _native.CaptureSums(True)
 for which in ("digests", "urls"):
     other.absorb(which, sums.pack(which))
