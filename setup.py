@@ -94,6 +94,8 @@ BENCH = [
     "langdetect==1.0.9",
     "cdxj-indexer==1.5.0",
     "pywb==2.10.0",
+    "tree-sitter==0.26.1",  # code_mutants reads C with it
+    "tree-sitter-c==0.24.2",
     "warcio==1.8.1",
 ]
 

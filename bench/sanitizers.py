@@ -6,34 +6,27 @@ import fcntl
 import shutil
 import subprocess
 import sysconfig
-import zlib
 from pathlib import Path
 
 from cdxmill.stages import native
 
+from .compiled import compile_module, stamp_of
+
 SOURCES = Path(native.__file__).parents[1] / "native"
 _KEPT = Path(__file__).parents[1] / "build/sanitized"
-_SANITIZE = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-shared", "-fPIC")
+_SANITIZE = ("-g", "-O1", "-fsanitize=address,undefined,bounds-strict", "-fno-sanitize-recover=all")
 
 
 def compile_sanitized(library: Path) -> None:
     """Compile all sources to a module, once for all who need it: it is kept in build/."""
-    stamp = zlib.crc32(b"".join(path.read_bytes() for path in sorted(SOURCES.glob("*.[ch]"))))
     _KEPT.mkdir(parents=True, exist_ok=True)
-    kept = _KEPT / f"{sysconfig.get_python_version()}-{stamp}.so"
+    kept = _KEPT / f"{sysconfig.get_python_version()}-{stamp_of(SOURCES)}.so"
     with (_KEPT / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not kept.exists():
-            _compile(kept.with_suffix(".tmp"), stamp)
+            compile_module(SOURCES, kept.with_suffix(".tmp"), *_SANITIZE)
             kept.with_suffix(".tmp").replace(kept)
     shutil.copyfile(kept, library)
-
-
-def _compile(library: Path, stamp: int) -> None:
-    include = sysconfig.get_paths()["include"]
-    options = [f"-I{include}", "-DPy_LIMITED_API=0x030B0000", f"-DSOURCES={stamp}u"]
-    command = ["gcc", "-Wall", "-Wextra", "-Werror", *_SANITIZE, *options, *map(str, SOURCES.glob("*.c"))]
-    subprocess.run([*command, "-o", str(library)], check=True)
 
 
 def sanitizing(directory: Path) -> dict[str, str]:

@@ -2,11 +2,12 @@
 
 usage: python -m bench.code_mutants [--seed N] [--count N] [-p N] [--since REVISION] [--all] [--measure] [FILE...]
 
-FILEs are those of the package, such as cdxmill/running/lock.py; by default the files with an entry of their own in tests.tsv.
-A fault is a condition that is negated or loses a part, an operator or number that is another one, or a statement that is
-missing. The same seed gives the same faults as long as their lines are the same. Survivors are printed as a diff with their
-name, and the exit status is 1. The test that fails is run again without the fault; if it fails, too, nothing is judged. If a
-survivor does no harm, add its name and the reason to accepted.tsv; else write a test.
+FILEs are those of the package, such as cdxmill/running/lock.py or cdxmill/native/json.c; by default the files with an entry of
+their own in tests.tsv. A fault is a condition that is negated or loses a part, an operator or number that is another one, or a
+statement that is missing. In C, only what compiles without a warning, and to other code, is a fault. The same seed gives the same
+faults as long as their lines are the same. Survivors are printed as a diff with their name, and the exit status is 1. The test
+that fails is run again without the fault; if it fails, too, nothing is judged. If a survivor does no harm, add its name and the
+reason to accepted.tsv; else write a test.
 
 The tests that are tried are those that run the function, if that was measured: `--measure` runs all tests once, with a mark in each
 function, and keeps the result in build/reach.json.gz. Else they are those of tests.tsv.
@@ -21,12 +22,13 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 from .changes import Mutant, mutants_of
 from .lists import accepted, guarded, seen_by
 from .reach import Reach, measure
-from .trial import ROOT, Lab, changed_since, copy_checkout, diff_of
+from .trial import ROOT, Lab, changed_since, copy_checkout, diff_of, is_program
 
 _REACH = ROOT / "build/reach.json.gz"
 _lab: Lab
@@ -38,7 +40,7 @@ def drawn(paths: Iterable[str], seed: int, count: int | None) -> list[Mutant]:
     known = accepted()
     found = [mutant for path in paths for mutant in mutants_of(path, (ROOT / path).read_bytes())]
     left = sorted((one for one in found if one.name not in known), key=lambda one: one.rank(seed))
-    return left[:count]
+    return list(islice(filter(is_program, left), count))
 
 
 def _begin(directory: str) -> None:

@@ -1,4 +1,4 @@
-"""The mutants of a source file: each is the file with one small change in a function."""
+"""The mutants of a source file: each is the file with one small change in a function. Those of C are in c_changes.py."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import hashlib
 import re
 from typing import NamedTuple
 
+from .c_changes import changes_of
+
+C_ENDINGS = (".c", ".h")
 _OTHER: dict[type[ast.cmpop], str] = {
     ast.Lt: "<=",
     ast.LtE: "<",
@@ -66,9 +69,18 @@ def mutants_of(path: str, source: bytes) -> list[Mutant]:
     >>> [mutant.new for mutant in mutants_of("a.py", b"async def f(a):\\n    return a + 1\\n")]
     ['a - 1', '2']
     """
-    found = _File(path, source)
-    found.visit(ast.parse(source))
-    return list({mutant.name: mutant for mutant in found.mutants}.values())
+    if path.endswith(C_ENDINGS):
+        mutants = [_mutant(path, source, *change) for change in changes_of(source)]
+    else:
+        found = _File(path, source)
+        found.visit(ast.parse(source))
+        mutants = found.mutants
+    return list({mutant.name: mutant for mutant in mutants}.values())
+
+
+def _mutant(path: str, source: bytes, function: str, begin: int, end: int, new: str) -> Mutant:
+    line = source.count(b"\n", 0, begin) + 1
+    return Mutant(path, function, line, begin, end, source[begin:end].decode(), new)
 
 
 class _File(ast.NodeVisitor):
@@ -92,9 +104,7 @@ class _File(ast.NodeVisitor):
 
     def _change(self, begin: int, end: int, new: str) -> None:
         if self._functions:
-            line = self._source.count(b"\n", 0, begin) + 1
-            name = ".".join(self._within)
-            self.mutants.append(Mutant(self._path, name, line, begin, end, self._text(begin, end), new))
+            self.mutants.append(_mutant(self._path, self._source, ".".join(self._within), begin, end, new))
 
     def _replace(self, node: ast.expr | ast.stmt, new: str) -> None:
         self._change(*self._place(node), new)

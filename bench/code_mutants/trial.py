@@ -11,14 +11,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
-from .changes import Mutant
+from bench.compiled import assembly_of, compile_module
+
+from .changes import C_ENDINGS, Mutant
 from .reach import rank
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,6 +35,7 @@ _FIRST = 12
 """Tests that are tried before all others: they need a few files only, and mostly notice."""
 _PATIENCE = 300.0
 """Seconds for one test: a mutant may wait for ever."""
+_ENDINGS = (".py", *C_ENDINGS)
 
 
 def copy_checkout(directory: Path) -> None:
@@ -79,10 +83,22 @@ class Lab:
         path.write_bytes(mutant.apply(source))
         os.utime(path, (times.st_atime, times.st_mtime + 1000))  # what is compiled of the file is out of date
         try:
-            yield
+            with self._compiled() if mutant.path.endswith(C_ENDINGS) else nullcontext():
+                yield
         finally:
             path.write_bytes(source)
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+    @contextmanager
+    def _compiled(self) -> Iterator[None]:
+        """With the module of the changed sources. `is_program` has seen the warnings."""
+        module = self._directory / "cdxmill/stages/_native.abi3.so"
+        kept = module.rename(module.with_suffix(".kept"))
+        try:
+            compile_module(self._directory / "cdxmill/native", module, "-O1", "-w")
+            yield
+        finally:
+            kept.replace(module)
 
     def _status(self, tests: Sequence[str], watch: _Watch) -> int:
         sys.stdout.flush()
@@ -143,6 +159,19 @@ class _Watch:
         resource.setrlimit(resource.RLIMIT_FSIZE, (_LARGEST, resource.RLIM_INFINITY))
 
 
+def is_program(mutant: Mutant) -> bool:
+    """Whether a change of a C file compiles without a warning, and to something else than the file. In Python, all changes count."""
+    if not mutant.path.endswith(C_ENDINGS):
+        return True
+    path = ROOT / mutant.path
+    return assembly_of(mutant.apply(path.read_bytes()), path.parent) not in (None, _assembly(path))
+
+
+@cache
+def _assembly(path: Path) -> bytes | None:
+    return assembly_of(path.read_bytes(), path.parent)
+
+
 def diff_of(mutant: Mutant) -> str:
     """The change as a diff."""
     source = (ROOT / mutant.path).read_bytes()
@@ -154,4 +183,4 @@ def changed_since(revision: str) -> list[str]:
     """The files of the package that have changed since a commit."""
     command = ["git", "diff", "--name-only", "--diff-filter=d", revision, "--", "cdxmill"]
     names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
-    return [name for name in names if name.endswith(".py")]
+    return [name for name in names if name.endswith(_ENDINGS)]

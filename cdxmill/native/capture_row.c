@@ -116,7 +116,7 @@ static int split_url(cdx_row *row)
         const cdx_byte *digits = ++at;
         while (at < url.end && *at >= '0' && *at <= '9')
             at++;
-        if (at == digits || !add_number(row, CDX_PORT, (cdx_text){digits, at}, 5))
+        if (!add_number(row, CDX_PORT, (cdx_text){digits, at}, 5))
             return 0;
     }
     if (at < url.end && *at != '/' && *at != '?' && *at != '#')

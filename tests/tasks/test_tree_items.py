@@ -121,6 +121,17 @@ def test_lines_behind_an_unusual_one_are_not_lost() -> None:
         assert len(items_of(lines)[0][0]) == 40
 
 
+@pytest.mark.parametrize("status", ["65535", "65536", "99999", "065536"])
+def test_a_status_of_five_digits_gives_the_item_of_python(status: str) -> None:
+    lines = [LINES[0].replace(b'"200"', b'"%b"' % status.encode())]
+    assert items_of(lines) == in_python(lines)
+
+
+def test_a_line_with_an_empty_column_more_is_as_in_python() -> None:
+    lines = [LINES[2].replace(b" http:", b"  http:")]
+    assert items_of(lines) == in_python(lines)
+
+
 @pytest.mark.parametrize("status", ["000200", "0" * 17 + "200", "0" * 18 + "200", "9" * 24])
 def test_a_status_is_the_same_beside_an_odd_one(status: str) -> None:
     one, other = (

@@ -181,7 +181,7 @@ _ONE_ODD: dict[str, tuple[bytes, ...]] = {
         b"WARC-Type: response", b"WARC-Truncated: length", b"WARC-Truncated: ", b"WARC-Identified-Payload-Type: a/b", b"x:",
     ),
     "digest": (b"sha1:YCTSX5TRBTYS76C5PKEW43YWT2AWUSSM", b"sha1:", b"md5:x", b"", b"x", b"sha-256:ab", b'sha1:"'),
-    "status": (*_STATUS, *(b"HTTP/1.1 %b OK" % code for code in (b"099", b"20", b"20x", b"300", b"302", b"304", b"399", b"400", b"-"))),
+    "status": (*_STATUS, b"HTTP/1.1 200\rx\nX: y", *(b"HTTP/1.1 %b OK" % code for code in (b"099", b"20", b"20x", b"300", b"302", b"304", b"399", b"400", b"-"))),
     "http": (
         *_HTTP_FIELDS, b"Content-Type: a/b c", b"Content-Type: a/b;c", b'Content-Type: a/"', b"Content-Type: a/b\x7f", b"Content-Type: a\\b",
         b"Content-Type: a/b\r\nContent-Type: c/d", b"Location: http://a.b/ c", b"Location: https://a.b/", b"Location: ftp://a.b/", b"Location: http://a.b/\r\nLocation: http://c.d/",

@@ -58,7 +58,8 @@ def test_all_samples_get_the_same_lines(sample_archives: list[Path], pywb_archiv
 
 
 def test_usual_captures_of_crawls_are_read_by_the_compiled_reader() -> None:
-    for url in (b"https://www.example.com/a/?b=1&a=2", b"http://example.com/"):
+    near_sessions = b"http://example.com/?left=1&cfa=2&cf&id=3&s=4&mid=5&sin=6"
+    for url in (b"https://www.example.com/a/?b=1&a=2", b"http://example.com/", near_sessions):
         assert isinstance(taken(COMMON % url), CommonLine)
     for kind, block in ((b"revisit", 1), (b"response", 1)):
         content = (COMMON % b"http://example.com/").replace(b"response", kind, block)
@@ -85,7 +86,7 @@ def test_captures_of_every_day_are_read_by_the_compiled_reader(date: str) -> Non
     """But for that of a leap year: Python knows these."""
     content = COMMON % b"http://example.com/"
     (given,) = set(re.findall(rb"WARC-Date: ([^\r]*)\r", content))
-    for time in ("T00:00:00Z", "T23:59:59Z"):
+    for time in ("T00:00:00Z", "T23:59:59Z", "T12:30:00.25Z"):
         found = taken(content.replace(given, (date + time).encode()))
         assert isinstance(found, CommonLine), date
 

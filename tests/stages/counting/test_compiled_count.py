@@ -27,7 +27,7 @@ PIECES = [
     b"unknown/", b"\x1b$B<b\x1b(B", b"; charset=utf-16\r\n", b"TEXT/HTML ", b"application/xhtml+xml", b"\xff\xfe", b"\x89PNG", b"<p", b"<script>", b"\xe2\x80\x83",
 ]  # fmt: skip
 JSON = json.dumps({
-    "Container": {"Offset": "1", "Compressed": True, "x": [1, -2.5e-7, None, {}, [], "\U0001f600 \u20ac", "\\/\""]},
+    "Container": {"Offset": "1", "Compressed": True, "x": [1, -2.5e-7, None, {}, [], "\U0001f600 \u20ac \uff01", "\\/\""]},
     "Envelope": {
         "WARC-Header-Metadata": {"WARC-Target-URI": "http://a.org/"},
         "Payload-Metadata": {"HTTP-Response-Metadata": {
@@ -40,6 +40,7 @@ JSON = json.dumps({
 HTML = b"HTTP/1.1 200 OK\r\nServer: nginx \r\nContent-Type: text/html; charset=utf-8\r\nX: y\r\n\r\n<p>a <b>b</b><!-- <i> -->"
 WAT = (b"metadata", b"application/json", JSON)
 PAGE = (b"response", b"application/http; msgtype=response", HTML)
+NO_MEDIA = (*PAGE[:2], HTML.replace(b"text/html; charset=utf-8", b""))
 TEXT = (b"conversion", b"text/plain", b"to be or not to be \xc3\xa9 \xe2\x80\x83x\n")
 KINDS = st.sampled_from(
     [b"response", b"metadata", b"request", b"conversion", b"resource", b"revisit", b"warcinfo", b"continuation", b"Response"]
@@ -140,7 +141,9 @@ def test_it_finds_what_python_finds_or_leaves_the_record_to_it(data: bytes) -> N
 def test_usual_records_are_not_left_to_python(
     what: str, kind: tuple[bytes, bytes, bytes], expected: dict[bytes, int]
 ) -> None:
-    assert counted_by_c(what, content(*kind)) == expected
+    record = content(*kind)
+    assert counted_by_c(what, record) == expected
+    assert counted_by_c(what, record.replace(b"URI: http:", b"URI: https:")) == expected
 
 
 def test_json_that_ends_early_or_is_too_deep_is_left_to_python() -> None:
@@ -185,5 +188,5 @@ assert min(map(found.count, (None, False, True))) > 1000
 
 def test_it_reads_no_byte_outside_of_damaged_records(tmp_path: Path) -> None:
     seeds = tmp_path / "seeds"
-    seeds.write_text("".join(content(*each).hex() + "\n" for each in (WAT, PAGE, TEXT)))
+    seeds.write_text("".join(content(*each).hex() + "\n" for each in (WAT, PAGE, NO_MEDIA, TEXT)))
     run_sanitized(_DAMAGE, tmp_path, str(seeds))

@@ -67,6 +67,15 @@ def counts(tally: Tally) -> Counter[bytes]:
     return Counter({item: int(count) for item, count in rows})
 
 
+def test_nothing_is_left_in_a_tally_that_was_taken() -> None:
+    for size in range(40, 1000, 40):
+        words = [b"word%d" % number for number in range(size)]
+        for tally in tallies():
+            for _ in range(2):
+                tally.add_words(b" ".join(words))
+                assert counts(tally) == Counter(words)
+
+
 @given(
     st.lists(st.one_of(st.sampled_from(MARKUP), st.text(" \n\f\x00ab<>", max_size=3)), max_size=30).map(
         "".join
@@ -74,6 +83,8 @@ def counts(tally: Tally) -> Counter[bytes]:
 )
 @example("".join(f"<{'a' * length}>" for length in (MAX_TAG, MAX_TAG + 1, 80, 5000)))
 @example("<svg><title/><path></svg><title><b></title>")
+@example("<!--a--!><b>-->")
+@example("<plaintext><b></plaintext>")
 @example("<script><!--<script></script><b></script><i><!--><u>")
 @example("<script><!--><script></script><b></script><i>")
 @example("<a\n href=x><b/><c/ d><e f='>'><g h=\"\n>\"><j =k><!DOCTYPE html><?xml ?></ x><m")

@@ -150,6 +150,11 @@ def test_what_is_no_page(data: bytes) -> None:
     assert one_answer(data) == (Answer(False), {})
 
 
+def test_any_byte_in_a_media_type_has_one_answer() -> None:
+    for byte in set(range(256)) - set(b"\r\n"):
+        one_answer(record(b"Content-Type: a/%cb\r\n" % byte, PAGE))
+
+
 def test_the_type_that_the_crawler_has_identified_counts_more() -> None:
     data = record(b"Content-Type: text/plain\r\n", PAGE, IDENTIFIED % b"application/xhtml+xml")
     assert one_answer(data) == (Answer(True), TAGS)

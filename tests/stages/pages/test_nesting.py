@@ -192,6 +192,14 @@ def test_many_tags_with_some_hundred_attributes_end_the_page_somewhere() -> None
     assert parsed_size(usual) == python_parsed_size(usual) == len(usual)
 
 
+@pytest.mark.skipif(native.parsed_size is None, reason="takes half a minute")
+def test_tags_with_64_attributes_are_usual() -> None:
+    """If they counted, this would be too many of them."""
+    html = b"<br%b>" % (b" x" * 64) * (nesting.MOST_COMPARED // (64 * 32) + 9)
+    assert parsed_size(html) == len(html)
+    assert parsed_size(html.replace(b"<br", b"<br x")) < len(html)
+
+
 def test_a_tag_with_many_attributes_in_what_may_be_a_text_counts() -> None:
     html = b"<svg><desc><b>" + tag_with(30_000)
     assert parsed_size(html) == python_parsed_size(html) < 20
@@ -245,6 +253,20 @@ def test_what_a_frameset_changes_is_not_taken_for_closed(
 ) -> None:
     html = start + element * 20_000
     assert (parsed_size(html) == len(html)) == is_whole
+
+
+@pytest.mark.parametrize(
+    ("start", "tags"),
+    [
+        (b"", b"<b><tr></b>"),
+        (b"", b"<table><tr><td><template></table>"),
+        (b"", b"<table><tr><li><div></tr>"),
+        (b"<table>", b"<td><div></td>"),
+    ],
+)
+def test_tables_that_are_closed_in_another_order_count_in_both_languages(start: bytes, tags: bytes) -> None:
+    html = start + tags * 8000
+    assert parsed_size(html) == python_parsed_size(html)
 
 
 QUOTES = [

@@ -184,6 +184,11 @@ def test_usual_pages_need_no_tree(html: bytes) -> None:
     assert outlined(html)
 
 
+def test_a_character_reference_ends_where_the_tree_says() -> None:
+    for byte in range(1, 128):
+        outlined(b"<title>&amp%cx=</title><a href='?a&amp%cx=1'>1</a>" % (byte, byte))
+
+
 @pytest.mark.parametrize(
     "html",
     [
@@ -192,6 +197,7 @@ def test_usual_pages_need_no_tree(html: bytes) -> None:
         b"<a name=x><p><a href=/1>y</a>",
         b"<table><tr><td><a href=/1>1</a></td></tr><a href=/2>2</a></table>",
         b"<table><a href=/1>1</a></table>",
+        b"<p><table><tr><td>1</table><a href=/1><div>2</div></a>",
         b"<select><a href=/1>1</a></select>",
         b"<template><a href=/1>1</a></template>",
         b"<svg><a href=/1>1</a></svg>",
@@ -227,5 +233,6 @@ def test_no_byte_beyond_the_page_is_read(tmp_path: Path) -> None:
         b"<a href",
         b"<div>" * 5000,
         b"<svg><a " + b"x " * 9000,
+        b"<a href='&amp;" + b"x" * 4500 + b"'>",
     ]
     run_sanitized(CHECK, tmp_path, *(page.hex() for page in pages))

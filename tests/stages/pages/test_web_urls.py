@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from string import ascii_lowercase
 
 import ada_url
 import pytest
@@ -157,6 +158,26 @@ def test_hosts() -> None:
         "",
     )
     assert [host_of(url) for url in urls] == ["a.com", "a.com", "[::1]", "", "a.com", ""]
+
+
+@pytest.mark.skipif(native.plain_links is None, reason="nothing was compiled")
+def test_usual_links_need_no_library() -> None:
+    assert native.plain_links is not None
+    hosts = [f"https://www.e-x_1.{letter}{letter}/p?q={letter}" for letter in ascii_lowercase]
+    paths = {"/x": "/x", "y/z?u=v": "/d/e/y/z?u=v", "../up": "/d/up", "../../../../top": "/top"}
+    found = native.plain_links([*hosts, *paths], b"http://a.com/d/e/", 13, pytest.fail)
+    assert found == [*hosts, *(f"http://a.com{path}" for path in paths.values())]
+
+
+@pytest.mark.skipif(native.plain_links is None, reason="nothing was compiled")
+@pytest.mark.parametrize("hrefs", [["\\"], ["\\", "/a"]])
+def test_an_error_of_the_library_ends_the_links(hrefs: list[str | None]) -> None:
+    def fail(href: str) -> str:
+        raise RuntimeError(href)
+
+    assert native.plain_links is not None
+    with pytest.raises(RuntimeError):
+        native.plain_links(hrefs, b"http://a.com/", 13, fail)
 
 
 CHECK = """

@@ -104,7 +104,7 @@ def test_every_value_of_every_field_counts_as_in_python() -> None:
 
 
 def usual_lines() -> list[bytes]:
-    """Lines with strings of every length up to 150, as a value, in a name and with an escape somewhere."""
+    """Lines with strings of every length up to 150, as a value, in a name and with an escape somewhere, and with columns."""
     lines = [f'com,a)/ {TIMES[0]} {{"mime": "{"m" * size}", "length": "{size}"}}' for size in range(150)]
     lines += [f'com,a)/ {TIMES[0]} {{"{"n" * size}": "x", "status": "{size}"}}' for size in range(150)]
     for size in (3, 15, 16, 17, 79, 80, 81, 145):
@@ -116,6 +116,7 @@ def usual_lines() -> list[bytes]:
         f'com,a)/ {TIMES[0]} {{{blank}"mime"{blank}:{blank}"a/b"{blank},{blank}"l"{blank}:{blank}9{blank}}}'
         for blank in ("", " ", "   ")
     ]
+    lines += [f"com,a)/ {TIMES[0]}{' 7' * (columns - 2)}" for columns in (6, 7, 9, 10, 11, 12, 13, 14)]
     return [line.encode() for line in lines]
 
 
@@ -197,6 +198,8 @@ for number in range(6_000):
     sums.take(data, random.randrange(len(data)), 10, [])
     if number % 50 == 0:
         sums.groups()
+many = b'a)/ 2020 {%b}\\n' % b", ".join([b'"x": "y"'] * 30)
+sums.take(bytearray(many * 2), 0, 10, [])
 other = _native.CaptureSums(True)
 for which in ("digests", "urls"):
     other.absorb(which, sums.pack(which))
