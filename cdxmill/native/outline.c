@@ -191,9 +191,10 @@ static int open_cell(Outline *page)
     return 0;
 }
 
+/* A title in a table is uncertain: the parser moves a later one that is outside of the cells before the table. */
 static int open_title(Outline *page, const cdx_tag *tag)
 {
-    if (!is_at_cell(page))
+    if (page->tables)
         return ODD;
     if (!page->title)
         page->title_tag = *tag;

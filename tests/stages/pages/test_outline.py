@@ -177,11 +177,22 @@ def test_random_pages_have_what_the_tree_has(seed: int) -> None:
         b"<b><p>x</b><a href=/1>1</a><font size=1><div><a href=/2>2</a></div>",
         b"<a name=x>1</a><a href>2</a><a href=''>3</a><a href='&eacute;&lt=1&copy=2'>4</a><a href='a\rb'>5</a>",
         b"<title>&ouml; &#8211; &nope; \0</title><a href='x&#38;y'>1</a>",
+        b"<b><i>x</b></i><a href=/1><div>1</div></a>",
         b"no markup",
     ],
 )
 def test_usual_pages_need_no_tree(html: bytes) -> None:
     assert outlined(html)
+
+
+def test_usual_references_need_no_parser() -> None:
+    assert native.outline is not None
+    html = b"<title>A &amp; B & C</title><a href='/?a=1&b=2&amp;c'>1</a>"
+    assert native.outline(html, 0, lambda whole: pytest.fail(repr(whole))) == (
+        "A & B & C",
+        None,
+        ["/?a=1&b=2&c"],
+    )
 
 
 def test_a_character_reference_ends_where_the_tree_says() -> None:
@@ -198,6 +209,7 @@ def test_a_character_reference_ends_where_the_tree_says() -> None:
         b"<table><tr><td><a href=/1>1</a></td></tr><a href=/2>2</a></table>",
         b"<table><a href=/1>1</a></table>",
         b"<p><table><tr><td>1</table><a href=/1><div>2</div></a>",
+        b"<b><button><a href=/1><button>1</button></a></button></b>",
         b"<select><a href=/1>1</a></select>",
         b"<template><a href=/1>1</a></template>",
         b"<svg><a href=/1>1</a></svg>",
@@ -206,6 +218,7 @@ def test_a_character_reference_ends_where_the_tree_says() -> None:
         b"<b><p>x</b><svg><title>t</title></svg>",
         b"<frameset><a href=/1>1</a>",
         b"<title>t",
+        b"<table><caption><title>1</title><tr><title>2</title></table>",  # the parser moves the second before the table
         b"<p><object><a href=/1><div>1</div></a></object>",
     ],
 )
