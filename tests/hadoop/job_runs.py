@@ -27,7 +27,8 @@ _LIST = """
 import json, sys
 from cdxmill.storage.location import locate
 from cdxmill.storage.walk import files_below
-print(json.dumps([(url, *locate(url).status()[:2]) for url in files_below(sys.argv[1]).files]))
+found = [(url, locate(url).status()) for url in files_below(sys.argv[1]).files]
+print(json.dumps([(url, *entry[:2]) for url, entry in found if entry is not None]))  # a job that runs deletes files
 """
 _SETTINGS = """
 import sys, urllib.request
