@@ -15,6 +15,9 @@ import pytest
 
 from tests.stages.native_calls import USUAL, WRONG, compiled, entry, usual
 
+WORDS = b" ".join(b"word%d" % number for number in range(3_000))
+TAGS = b"<x%b>" % WORDS.replace(b" ", b"><x")
+
 
 def test_a_merger_in_a_cycle_is_freed() -> None:
     class Pieces:
@@ -36,10 +39,9 @@ def test_a_merger_in_a_cycle_is_freed() -> None:
 
 def fill_all() -> None:
     """Make one of each type, with so much in it that all of its memory grows a few times, and drop it."""
-    words = b" ".join(b"word%d" % number for number in range(3_000))
     tally, other, sums = compiled.Tally(), compiled.Tally(), compiled.CaptureSums(True)
-    tally.add_words(words)
-    other.add_tags(b"<x%b>" % words.replace(b" ", b"><x"))
+    tally.add_words(WORDS)
+    other.add_tags(TAGS)
     tally.absorb(other)
     lines = b"".join(
         b'a%d)/ 2020 {"mime": "m%d", "digest": "%d", "length": "9"}\n' % ((number,) * 3)
@@ -103,10 +105,9 @@ assert failures > 150, failures
 def test_memory_that_ends_is_an_error_wherever_it_ends() -> None:
     """Each of the first 60 allocations of a call fails once. Nothing crashes, and no other error appears."""
     pytest.importorskip("_testcapi")
-    words = b" ".join(b"word%d" % number for number in range(3_000))
     large = {
-        "Tally.add_words": (words,),
-        "Tally.add_tags": (b"<x%b>" % words.replace(b" ", b"><x"),),
+        "Tally.add_words": (WORDS,),
+        "Tally.add_tags": (TAGS,),
         "outline": (b"<title>a &amp; b</title><base href=x>" + b"<a href='y&amp;z'>" * 3_000, 0, str),
     }
     given = "".join(pickle.dumps(call).hex() + "\n" for call in (*USUAL.items(), *large.items()))
