@@ -10,13 +10,14 @@ that fails is run again without the fault; if it fails, too, nothing is judged. 
 reason to accepted.tsv; else write a test.
 
 The tests that are tried are those that run the function, if that was measured: `--measure` runs all tests once, with a mark in each
-function, and keeps the result in build/reach.json.gz. Else they are those of tests.tsv.
+function, and keeps the result in build/reach.json.gz. Else they are those of tests.tsv. Measure again after tests were renamed.
 """
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing
+import os
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -85,6 +86,9 @@ def main() -> int:
     """Run the command. The exit status is 1 if a mutant survives."""
     global _reach
     options = _options()
+    os.environ.setdefault(
+        "CDXMILL_SAMPLES", str((ROOT / "../shared/samples").resolve())
+    )  # for copies elsewhere
     paths = options.files or (changed_since(options.since) if options.since else guarded())
     mutants = drawn(paths, options.seed, None if options.all else options.count)
     alive = unknown = 0

@@ -9,6 +9,7 @@ import ast
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -33,7 +34,8 @@ def reached(name):
 """A mark writes in each child of a test, too."""
 _IMPORT = "from cdxmill._reached import reached as _reached\n"
 _MOST, _LONGEST = 120, 90.0
-"""Tests of a function that are tried, and their seconds in all: a fault that so many do not notice is hardly noticed by the rest."""
+"""At most so many tests of a function are tried, and for so many seconds. The rest would hardly notice more."""
+_GROUP = re.compile(r"@[\w.-]+$")
 
 
 class Reach(NamedTuple):
@@ -58,7 +60,7 @@ class Reach(NamedTuple):
 
 
 def rank(test: str, path: str, seconds: Mapping[str, float]) -> float:
-    """The seconds of a test, less if its file is named like the one that has changed."""
+    """The order of a test: by its seconds. A test file with a name like that of the changed file comes earlier."""
     alike = len(_words(Path(path)) & _words(Path(test.partition("::")[0])))
     return (0.05 + seconds.get(test, 1.0)) / (1 + 9 * alike)
 
@@ -75,6 +77,15 @@ def _within(tests: Iterable[str], seconds: Mapping[str, float]) -> Iterator[str]
         if total > _LONGEST:
             return
         yield test
+
+
+def name_of(test: str) -> str:
+    """The name of a test without the group that xdist adds. The name may have an @, too.
+
+    >>> name_of("tests/a.py::test_a[x@y]@group-1"), name_of("tests/a.py::test_a[x@y]")
+    ('tests/a.py::test_a[x@y]', 'tests/a.py::test_a[x@y]')
+    """
+    return _GROUP.sub("", test)
 
 
 def measure(copy: Path, result: Path, processes: int, tests: Iterable[str] = ("tests", "cdxmill")) -> None:
@@ -102,7 +113,7 @@ def _collect(marks: Path, times: Path, result: Path) -> None:
     with marks.open(errors="replace") as file:
         for line in file:
             name, _, test = line.rstrip("\n").partition("\t")
-            if (number := numbers.get(test.rpartition(" (")[0].partition("@")[0])) is not None:
+            if (number := numbers.get(name_of(test.rpartition(" (")[0]))) is not None:
                 functions[name].add(number)
     result.parent.mkdir(exist_ok=True)
     with gzip.open(result, "wt") as out:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from .reach import name_of
+
 _times: dict[str, float] = {}
 
 
@@ -20,7 +22,7 @@ def pytest_runtest_logstart() -> None:
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Add to the seconds of a test."""
-    test = report.nodeid.partition("@")[0]
+    test = name_of(report.nodeid)
     _times[test] = _times.get(test, 0.0) + report.duration
 
 

@@ -46,7 +46,6 @@ def copy_checkout(directory: Path) -> None:
     for path in ROOT.iterdir():
         if path.is_file() and path.name != ".git":
             shutil.copy2(path, directory)
-    os.environ.setdefault("CDXMILL_SAMPLES", str((ROOT / "../shared/samples").resolve()))
 
 
 class Lab:

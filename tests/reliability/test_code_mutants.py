@@ -80,7 +80,9 @@ from cdxmill.double import check, double
 def test_a_double():
     assert double(2) == 4
 
-def test_a_check():
+@pytest.mark.xdist_group("group-1")
+@pytest.mark.parametrize("name", ["one@two/3"])
+def test_a_check(name):
     assert check(2) == 2
 
 def test_a_process():
@@ -105,7 +107,7 @@ def test_tests_that_run_a_function_are_known_also_if_a_process_of_theirs_does(tm
     reach = Reach.load(tmp_path / "build/reach.json.gz")
     for function, names in (
         ("double", ["test_a_double", "test_a_process"]),
-        ("check", ["test_a_check", "test_a_double", "test_a_process"]),
+        ("check", ["test_a_check[one@two/3]", "test_a_double", "test_a_process"]),
         ("new", []),
     ):
         found = reach.of("cdxmill/double.py", function)
