@@ -10,6 +10,7 @@ import gc
 import json
 import os
 import resource
+import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -102,12 +103,24 @@ def serve(asked: CdxServing) -> int:
             os.environ[DIRECTORY] = numbers
         _raise_file_limit()
         say(f"http://{host_of(asked.bind)}:{listener.getsockname()[1]}/: {', '.join(named)}")
-        workers = Multiprocess(_config(asked.workers), [listener])
+        workers = _Workers(_config(asked.workers), [listener])
         workers.run()
         stopped = [one.exitcode for one in workers.processes if one.exitcode not in (0, None)]
     if any(code == uvicorn.config.STARTUP_FAILURE for code in stopped):
         raise StoppedError("the server could not start; see the messages above")
     return 0
+
+
+class _Workers(Multiprocess):
+    """Sees at once that a worker is gone, also while it waits for its answer.
+
+    The parent of uvicorn keeps the worker's end of their pipe open. Then a read does not end with the worker, but after a minute.
+    """
+
+    def keep_subprocess_alive(self) -> None:
+        for worker in self.processes:
+            worker.child_conn.close()
+        super().keep_subprocess_alive()
 
 
 def cache_size(asked: CdxServing, memory: int) -> int:
@@ -151,7 +164,7 @@ def application() -> Server:
         return _application(started)
     except CdxmillError as error:
         say(str(error))
-        os._exit(uvicorn.config.STARTUP_FAILURE)  # a parent that asks while a worker ends waits for a minute
+        sys.exit(uvicorn.config.STARTUP_FAILURE)
 
 
 def _application(started: _Started) -> Server:

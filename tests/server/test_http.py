@@ -336,6 +336,22 @@ def test_requests_that_come_together_are_answered_in_their_order(server: CdxServ
         assert response.read() == server.get(target).body
 
 
+def test_a_worker_that_ends_while_its_parent_waits_for_its_answer_is_seen(
+    many_cluster: Path, tmp_path: Path
+) -> None:
+    """A worker answers its parent within a minute, or is replaced. One that is gone must not take this minute."""
+    script = tmp_path / "served.py"
+    script.write_text(
+        "import os, sys\nfrom uvicorn.supervisors.multiprocess import Process\nfrom cdxmill.cli.main import main\n"
+        "def pong(worker):\n    worker.child_conn.recv()\n    os._exit(3)\n"
+        "Process.pong = pong\n"
+        "if __name__ == '__main__':\n    sys.exit(main())\n"
+    )
+    command = [sys.executable, str(script), "cdx-server", str(many_cluster), "--port", "0"]
+    done = subprocess.run(command, capture_output=True, timeout=40)
+    assert done.returncode == 3, done.stderr
+
+
 def test_a_worker_that_cannot_start_ends_the_server_in_one_line(many_cluster: Path, tmp_path: Path) -> None:
     """The cluster goes after it was checked."""
     shutil.copytree(many_cluster, tmp_path / "c")
