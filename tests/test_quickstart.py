@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-import cdxmill
-
 FAKE_PYTHON = """#!/bin/sh
 # A Python that cdxmill runs on. Its venv contains this same script, and its pip only writes notes.
 echo "$*" >>"$NOTES"
@@ -318,9 +316,3 @@ def test_quickstart_points_to_its_help_on_wrong_usage(root: Path, tmp_path: Path
     assert done.returncode == 2
     assert done.stderr.endswith("see bin/quickstart --help\n")
     assert not list(tmp_path.iterdir())
-
-
-def test_the_changelog_s_newest_entry_is_this_version(root: Path) -> None:
-    newest = re.search(r"^## (\S+)", (root / "CHANGELOG.md").read_text(), re.M)
-    assert newest is not None
-    assert newest[1] == cdxmill.__version__
