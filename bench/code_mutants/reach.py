@@ -12,8 +12,9 @@ import os
 import re
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,6 +41,7 @@ except ImportError:
 """A node of Hadoop gets only the files that its task needs."""
 _MOST, _LONGEST = 120, 90.0
 """At most so many tests of a function are tried, and for so many seconds. The rest would hardly notice more."""
+_VARIANTS = 4
 _GROUP = re.compile(r"@[\w.-]+$")
 
 
@@ -58,10 +60,25 @@ class Reach(NamedTuple):
         return cls(found, dict(zip(names, seconds, strict=True)))
 
     def of(self, path: str, function: str) -> list[str]:
-        """The tests for a function: the short ones, and those with names like that of the file, first."""
+        """The tests for a function: the short ones, and those with names like that of the file, first; see `_mixed`."""
         known = self.functions.get(f"{path} {function}", [])
-        tests = sorted(known, key=lambda test: rank(test, path, self.seconds))
+        tests = _mixed(sorted(known, key=lambda test: rank(test, path, self.seconds)))
         return list(_within(tests[:_MOST], self.seconds))
+
+
+def _mixed(tests: Iterable[str]) -> list[str]:
+    """The tests with some variants of each before further ones: otherwise, one test with hundreds of them would be all.
+
+    >>> _mixed(["f[1]", "f[2]", "f[3]", "f[4]", "f[5]", "g"])
+    ['f[1]', 'f[2]', 'f[3]', 'f[4]', 'g', 'f[5]']
+    """
+    turns: Counter[str] = Counter()
+    ordered = []
+    for test in tests:
+        name = test.partition("[")[0]
+        ordered.append((turns[name] // _VARIANTS, test))
+        turns[name] += 1
+    return [test for _, test in sorted(ordered, key=itemgetter(0))]
 
 
 def rank(test: str, path: str, seconds: Mapping[str, float]) -> float:
