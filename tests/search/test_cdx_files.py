@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import os
 import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -14,8 +17,9 @@ from cdxmill.options.queries import Query
 from cdxmill.search import cdx_file
 from cdxmill.search.lookup import lookup, lookup_many, open_searched
 from cdxmill.search.query import PreparedQuery
+from cdxmill.stages.window import ReadAt
 from cdxmill.stages.zipnum.sorted_text import PAGE
-from cdxmill.storage.location import locate
+from cdxmill.storage.location import Location, locate
 from tests.conftest import RunCdxmill
 
 from ..material.cdx_files import as_text, many_lines, write_plain
@@ -85,6 +89,13 @@ def test_every_form_of_file_gives_the_answers_of_the_cluster(
                 assert list(lookup(path, url, kind)) == list(lookup(cluster, url, kind)), (path, url, query)
 
 
+def test_captures_next_to_a_moment_have_no_other_order(cluster: Path) -> None:
+    wanted = list(lookup(cluster, "h3.com/*", Query(closest="2013")))
+    assert wanted != sorted(wanted)
+    for sort in "reverse", "newest", "closest":
+        assert list(lookup(cluster, "h3.com/*", Query(closest="2013", sort=sort))) == wanted, sort
+
+
 def test_many_urls_are_looked_up(lines: list[bytes], cluster: Path, tmp_path: Path) -> None:
     urls = [f"http://h{host}.com/{page}" for host in (3, 1, 25) for page in (7, 3)]
     wanted = [list(answer.lists) for answer in lookup_many(cluster, urls)]
@@ -107,7 +118,9 @@ def test_a_count_and_an_estimate_are_exact(
     lines: list[bytes], tmp_path: Path, run_cdxmill: RunCdxmill
 ) -> None:
     for path in forms(lines, tmp_path):
-        assert run_cdxmill("lookup", "-q", path, "h3.com/*", "--count").stdout == b"150\n"
+        for options, found in ([], 150), (["--limit", "3"], 3), (["--limit", "151"], 150):
+            done = run_cdxmill("lookup", "-q", path, "h3.com/*", "--count", *options)
+            assert done.stdout == b"%d\n" % found
     assert (
         b'"lines": 150, "least": 150, "most": 150'
         in run_cdxmill("lookup", path, "h3.com/*", "--estimate").stdout
@@ -277,13 +290,29 @@ def test_a_file_that_takes_long_to_open_is_not_opened_again_at_once(
 ) -> None:
     clock = Clock()
     monkeypatch.setattr(cdx_file, "time", clock)
-    place = locate(tmp_path / "a.cdxj")
-    write_plain(tmp_path / "a.cdxj", [b"com,a)/ 2020 {}"])
-    origin = cdx_file.Origin(place)
-    clock.now += 3
-    origin.is_open()
-    write_plain(tmp_path / "a.cdxj", [b"com,a)/ 2020 {}", b"com,b)/ 2020 {}"])
-    clock.now += 59
-    assert not origin.has_changed()
-    clock.now += 2
-    assert origin.has_changed()
+    path, quick_open = tmp_path / "a.cdxj", cdx_file._open
+    write_plain(path, [b"com,a)/ 2020 {}"])
+
+    def slow_open(place: Location, files: ExitStack) -> tuple[ReadAt, int]:
+        clock.sleep(3)
+        return quick_open(place, files)
+
+    monkeypatch.setattr(cdx_file, "_open", slow_open)
+    with cdx_file.open_cdx_file(locate(path)) as opened:
+        write_plain(path, [b"com,a)/ 2020 {}", b"com,b)/ 2020 {}"])
+        clock.now += 59
+        assert not opened.has_changed()
+        clock.now += 2
+        assert opened.has_changed()
+
+
+def test_a_pipe_without_lines_has_no_captures(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(pipe.write_bytes, b"")
+        assert list(lookup(pipe, "a.com")) == []
+        written.result()
+    (tmp_path / "empty.cdxj").touch()
+    with pytest.raises(InputError, match="the file is empty"):
+        list(lookup(tmp_path / "empty.cdxj", "a.com"))
