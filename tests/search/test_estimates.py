@@ -55,11 +55,8 @@ def test_the_numbers_of_estimates(directory: Path, capfd: pytest.CaptureFixture[
         assert tuple(told(capfd, directory, url, "--estimate").values()) == others, url
 
 
-@pytest.mark.parametrize(("first", "end"), [(0, 121), (0, 0), (0, 40), (41, 121)], ids=str)
-def test_the_numbers_of_pages(
-    directory: Path, capfd: pytest.CaptureFixture[str], first: int, end: int
-) -> None:
-    """Other tools write an index without the numbers of blocks, and who joins two may have some with a number."""
+def number_blocks(directory: Path, first: int, end: int) -> None:
+    """Make an index of which only the blocks from `first` to `end` have a number, as other tools write it."""
     index = directory / "cluster.idx"
     rows = [line.split("\t") for line in index.read_text().splitlines()]
     assert len(rows) == 121
@@ -67,6 +64,21 @@ def test_the_numbers_of_pages(
         (directory / extra).unlink()
     columns = [row if first <= place < end else row[:4] for place, row in enumerate(rows)]
     index.write_text("".join("\t".join(row) + "\n" for row in columns))
+
+
+@pytest.mark.parametrize(("first", "end"), [(0, 121), (0, 0), (41, 121)], ids=str)
+def test_the_numbers_of_pages(
+    directory: Path, capfd: pytest.CaptureFixture[str], first: int, end: int
+) -> None:
+    number_blocks(directory, first, end)
     for (url, size), (pages, blocks) in PAGES.items():
         found = told(capfd, directory, url, "--show-num-pages", "--page-size", str(size))
         assert found == {"pages": pages, "pageSize": size, "blocks": blocks}, url
+
+
+def test_blocks_without_a_number_after_others_are_reported(
+    directory: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    number_blocks(directory, 0, 40)
+    assert main(["lookup", str(directory), "*.com", "--show-num-pages"]) == 1
+    assert "has the number None, expected 41; check it" in capfd.readouterr().err
