@@ -26,13 +26,15 @@ def reached(name):
         known.add(name)
         try:
             test = os.environ.get("PYTEST_CURRENT_TEST", "")
+            if "CDXMILL_CDX_SERVER" in os.environ:
+                test = os.path.dirname(test.partition("::")[0]) + "/"
             file = _open({path!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             _write(file, f"{{name}}\\t{{test}}\\n".encode())
             _close(file)
         except OSError:
             pass
 """
-"""A mark writes in each child of a test, too."""
+"""A mark writes in each child of a test, too. A CDX server answers several tests, so what it runs counts for all tests of the folder."""
 _IMPORT = """try:
     from cdxmill._reached import reached as _reached
 except ImportError:
@@ -135,7 +137,9 @@ def _collect(marks: Path, times: Path, result: Path) -> None:
     with marks.open(errors="replace") as file:
         for line in file:
             name, _, test = line.rstrip("\n").partition("\t")
-            if (number := numbers.get(name_of(test.rpartition(" (")[0]))) is not None:
+            if test.endswith("/"):
+                functions[name] |= {number for one, number in numbers.items() if one.startswith(test)}
+            elif (number := numbers.get(name_of(test.rpartition(" (")[0]))) is not None:
                 functions[name].add(number)
     result.parent.mkdir(exist_ok=True)
     with gzip.open(result, "wt") as out:

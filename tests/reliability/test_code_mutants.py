@@ -68,8 +68,12 @@ def check(number):
     if number < 0:
         raise ValueError(number)
     return number
+
+def served():
+    return 1
 """
 TESTS = """
+import os
 import subprocess
 import sys
 
@@ -89,11 +93,13 @@ def test_a_process():
     subprocess.run([sys.executable, "-c", "from cdxmill.double import double; double(3)"], check=True)
 
 def test_nothing():
-    pass
+    code = "from cdxmill.double import served; served()"
+    subprocess.run([sys.executable, "-c", code], env=os.environ | {"CDXMILL_CDX_SERVER": ""}, check=True)
 """
 
 
 def test_tests_that_run_a_function_are_known_also_if_a_process_of_theirs_does(tmp_path: Path) -> None:
+    """What a CDX server runs may be for any test of the folder."""
     for name, text in (
         ("cdxmill/__init__.py", ""),
         ("cdxmill/double.py", PACKAGE),
@@ -108,6 +114,7 @@ def test_tests_that_run_a_function_are_known_also_if_a_process_of_theirs_does(tm
     for function, names in (
         ("double", ["test_a_double", "test_a_process"]),
         ("check", ["test_a_check[one@two/3]", "test_a_double", "test_a_process"]),
+        ("served", ["test_a_check[one@two/3]", "test_a_double", "test_a_process", "test_nothing"]),
         ("new", []),
     ):
         found = reach.of("cdxmill/double.py", function)
