@@ -32,6 +32,7 @@ LINES = [
     ("com,a)/", "20200101000020", {"url": "http://a.com/\udcff", **USUAL, "status": "-", "length": "9" * 19}),
     ("com,a)/", "soon", {"url": URL, **USUAL, "mime": ""}),
     ("com,b)/", "soon", {"url": "http://b.com/", **USUAL}),
+    ("com,d)/", "20200101000000", {"url": "http://d.com/", **USUAL, "status": "²", "length": "٣"}),
 ]  # fmt: skip
 
 
@@ -41,6 +42,12 @@ def served(directory: Path, replay: str | None = REPLAY) -> Server:
     place.write_bytes(text.encode("utf-8", "surrogateescape"))
     collection = Collection("odd", find_sources(str(place), None), None)
     return Server({"odd": collection}, Settings(directory, replay))
+
+
+def test_digits_of_other_scripts_are_no_numbers(server: Server) -> None:
+    found = asked(server, "", "url=d.com&output=jsondict")
+    (row,) = json.loads(found.body)
+    assert (row["status"], row["length"], row["offset"]) == ("²", "٣", 0)
 
 
 @pytest.fixture(scope="module")

@@ -27,11 +27,8 @@ def available(request: Request) -> PlannedResponse:
     """The capture nearest to a time: `?url=...&timestamp=...`. https://archive.org/help/wayback_api.php"""
     given = Parameters(request.query, ("url", "timestamp"), ())
     url, moment = given.required("url"), given.text("timestamp")
-    order = Query(
-        match_type="exact", filter=("~status:2..$",), limit=1, sort="reverse" if moment is None else "default"
-    )
-    if moment is not None:
-        order = Query(match_type="exact", filter=("~status:2..$",), limit=1, closest=moment)
+    sort = "reverse" if moment is None else "default"
+    order = Query(match_type="exact", filter=("~status:2..$",), limit=1, sort=sort, closest=moment)
     asked = Inquiry(request.collection, url, prepare(order), request.watch)
 
     def make() -> Response:
@@ -44,7 +41,7 @@ def available(request: Request) -> PlannedResponse:
         closest["timestamp"] = str(found["timestamp"])
         return json_answer({"url": url, "archived_snapshots": {"closest": closest}})
 
-    return PlannedResponse(make, asked.collection.is_near and moment is not None, asked)
+    return PlannedResponse(make, asked.is_quick, asked)
 
 
 def link_timemap(request: Request) -> PlannedResponse:
@@ -79,7 +76,7 @@ def timegate(request: Request) -> PlannedResponse:
         headers = {"location": _memento(replay, found), "vary": "accept-datetime", "link": links}
         return Response(302, TEXT, (), [(name.encode(), _header(value)) for name, value in headers.items()])
 
-    return PlannedResponse(make, asked.collection.is_near and moment is not None, asked)
+    return PlannedResponse(make, asked.is_quick, asked)
 
 
 def _header(value: str) -> bytes:

@@ -1,0 +1,73 @@
+"""Which answers are made at once, while other questions wait: those of a block or two of a cluster that is open on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cdxmill.options.queries import Query
+from cdxmill.search.sources import find_sources
+from cdxmill.server.collections import Collection, Inquiry, prepare
+from cdxmill.server.watch import Watch
+
+from .conftest import MANY
+
+if TYPE_CHECKING:
+    from cdxmill.search.sources import Source
+
+
+def collection_of(sources: list[Source], *, is_open: bool = True) -> Collection:
+    collection = Collection("many", sources, None)
+    if is_open:
+        collection.open()
+    return collection
+
+
+def is_quick(collection: Collection, query: Query, url: str = MANY) -> bool:
+    return Inquiry(collection, url, prepare(query), Watch()).is_quick
+
+
+@pytest.fixture(scope="module")
+def source(many_cluster: Path) -> Source:
+    return find_sources(str(many_cluster), None)[0]
+
+
+@pytest.fixture
+def collection(source: Source) -> Iterator[Collection]:
+    collection = collection_of([source])
+    yield collection
+    collection.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "url", "expected"),
+    [
+        (Query(), MANY, True),
+        (Query(), "example.many/*", True),
+        (Query(collapse="urlkey", resolve_revisits=True, limit=5), MANY, True),
+        (Query(sort="reverse"), MANY, False),
+        (Query(sort="newest", limit=1), MANY, False),
+        (Query(page=0), MANY, False),
+        (Query(closest="2020"), MANY, False),
+        (Query(closest="2020", limit=1000), MANY, True),
+        (Query(closest="2020", limit=1001), MANY, False),
+        (Query(closest="2020", limit=5), "many.example/*", False),
+        (Query(closest="2020", limit=5, collapse="urlkey"), MANY, False),
+        (Query(closest="2020", limit=5, resolve_revisits=True), MANY, False),
+    ],
+    ids=repr,
+)
+def test_what_has_to_be_sorted_or_is_a_page_waits(
+    query: Query, url: str, expected: bool, collection: Collection
+) -> None:
+    assert is_quick(collection, query, url) is expected
+
+
+def test_few_clusters_that_are_open_here_are_asked_at_once(source: Source, tmp_path: Path) -> None:
+    for number, is_open, expected in (4, True, True), (5, True, False), (1, False, False):
+        collection = collection_of([source] * number, is_open=is_open)
+        assert is_quick(collection, Query()) is expected
+        collection.close()
