@@ -62,16 +62,18 @@ class Reach(NamedTuple):
         return cls(found, dict(zip(names, seconds, strict=True)))
 
     def of(self, path: str, function: str) -> list[str]:
-        """The tests for a function: the short ones, and those with names like that of the file, first; see `_mixed`."""
+        """The tests for a function: the short ones, and those with names like that of the file, first."""
         known = self.functions.get(f"{path} {function}", [])
-        tests = _mixed(sorted(known, key=lambda test: rank(test, path, self.seconds)))
+        tests = mixed(sorted(known, key=lambda test: rank(test, path, self.seconds)), path)
         return list(_within(tests[:_MOST], self.seconds))
 
 
-def _mixed(tests: Iterable[str]) -> list[str]:
-    """The tests with some variants of each before further ones: otherwise, one test with hundreds of them would be all.
+def mixed(tests: Iterable[str], path: str) -> list[str]:
+    """The tests, some variants of each before further ones: else one test with hundreds of them would be all of them.
 
-    >>> _mixed(["f[1]", "f[2]", "f[3]", "f[4]", "f[5]", "g"])
+    All variants of tests for the changed file are among the first ones.
+
+    >>> mixed(["f[1]", "f[2]", "f[3]", "f[4]", "f[5]", "g"], "a.py")
     ['f[1]', 'f[2]', 'f[3]', 'f[4]', 'g', 'f[5]']
     """
     turns: Counter[str] = Counter()
@@ -79,14 +81,18 @@ def _mixed(tests: Iterable[str]) -> list[str]:
     for test in tests:
         name = test.partition("[")[0]
         ordered.append((turns[name] // _VARIANTS, test))
-        turns[name] += 1
+        turns[name] += not _alike(test, path)
     return [test for _, test in sorted(ordered, key=itemgetter(0))]
 
 
 def rank(test: str, path: str, seconds: Mapping[str, float]) -> float:
     """The order of a test: by its seconds. A test file with a name like that of the changed file comes earlier."""
-    alike = len(_words(Path(path)) & _words(Path(test.partition("::")[0])))
-    return (0.05 + seconds.get(test, 1.0)) / (1 + 9 * alike)
+    return (0.05 + seconds.get(test, 1.0)) / (1 + 9 * _alike(test, path))
+
+
+def _alike(test: str, path: str) -> int:
+    """How many words the name of the test file has in common with that of the changed file."""
+    return len(_words(Path(path)) & _words(Path(test.partition("::")[0])))
 
 
 def _words(path: Path) -> set[str]:
