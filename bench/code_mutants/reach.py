@@ -41,7 +41,7 @@ except ImportError:
     _reached = id
 """
 """A node of Hadoop gets only the files that its task needs."""
-_MOST, _LONGEST = 120, 90.0
+_MOST, _LONGEST = 400, 90.0
 """At most so many tests of a function are tried, and for so many seconds. The rest would hardly notice more."""
 _VARIANTS = 4
 _GROUP = re.compile(r"@[\w.-]+$")
