@@ -10,6 +10,7 @@ import pytest
 
 from cdxmill.options.queries import Query
 from cdxmill.search.sources import find_sources
+from cdxmill.server.access import Access, AccessRule
 from cdxmill.server.collections import Collection, Inquiry, prepare
 from cdxmill.server.watch import Watch
 
@@ -70,4 +71,13 @@ def test_few_clusters_that_are_open_here_are_asked_at_once(source: Source, tmp_p
     for number, is_open, expected in (4, True, True), (5, True, False), (1, False, False):
         collection = collection_of([source] * number, is_open=is_open)
         assert is_quick(collection, Query()) is expected
+        collection.close()
+
+
+def test_pages_of_what_no_rule_touches_are_those_of_its_blocks(source: Source) -> None:
+    """Filters hide lines of a block, and not the block, as in pywb. Only where a rule holds, lines are counted."""
+    for hidden, pages in (b"example,other)/", 17), (b"example,many)/", 0):
+        collection = Collection("many", [source], Access({hidden: AccessRule("exclude", None)}))
+        query = Query(filter=("=status:404",), page_size=1)
+        assert Inquiry(collection, MANY, prepare(query), Watch()).pages().pages == pages
         collection.close()
