@@ -229,8 +229,8 @@ def test_keys_are_not_shown_where_a_job_fails(launch: Launch, places: RunPaths) 
 
 JOB_THAT_WAITS = """
 exec python3 -c '
-import signal, sys, time
-def end(*_): print("ending", flush=True); time.sleep(0.2); sys.exit(143)
+import os, signal, sys, time
+def end(*_): os.write(1, b"ending\\n"); time.sleep(0.2); sys.exit(143)  # print may be at work already
 signal.signal(signal.SIGTERM, end)
 try:
     print("waiting", flush=True)
