@@ -61,7 +61,10 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 def query(sql: str) -> list[list[Any]]:
     """The rows that DuckDB finds, in a process of its own: it reports leaks at its end."""
-    code = "import duckdb, json, sys; print(json.dumps(duckdb.execute(sys.argv[1]).fetchall()))"
+    code = (
+        "import duckdb, json, sys; duckdb.execute('SET enable_progress_bar = false');"  # after 2 s, on stdout
+        "print(json.dumps(duckdb.execute(sys.argv[1]).fetchall()))"
+    )
     run = subprocess.run([sys.executable, "-c", code, sql], check=True, stdout=subprocess.PIPE)
     return list(json.loads(run.stdout))
 

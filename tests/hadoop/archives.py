@@ -22,10 +22,10 @@ S3_SETTINGS = {
 """What tasks have to be told: they have nothing of the launcher's environment."""
 
 ON_NODES = [
-    *("--python-bin", sys.executable, "--warcs-per-map", "3"),
+    *("--python-bin", sys.executable, "--warcs-per-map", "5"),
     *(word for pair in S3_SETTINGS.items() for word in ("--cmdenv", "=".join(pair))),
 ]
-"""Whole environments on the nodes, three archives a mapper, S3 where the tests have it."""
+"""Whole environments on the nodes, five archives a mapper, S3 where the tests have it."""
 TOGETHER = ("--warcs-per-map", "20")
 """Later on a command line: one mapper, for jobs that do not have to show how archives are divided."""
 INDEX_HERE = [*ON_NODES, "--warc_bucket", ROOT, "--cdx_bucket", "/index"]

@@ -76,7 +76,7 @@ def test_archives_captures_and_failures_are_counted(indexed: Indexed) -> None:
     assert counted == [SOUND + 3, 3, 4]
     lines = sum(gzip.decompress(data).count(b"\n") for data in indexed.expected.values())
     assert job.counter("captures") == lines
-    assert job.mappers == 5, "three archives each"
+    assert job.mappers == 3, "five archives each"
 
 
 class Rerun(NamedTuple):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import ROOT, Launch, RunPaths, clean_environment, launch_in, lay_out, write_settings
+from .conftest import ROOT, Finished, Launch, RunPaths, clean_environment, launch_in, lay_out, write_settings
 
 pytestmark = pytest.mark.xdist_group("runs")  # a whole run is made once for all tests here
 STEPS = ("runindexwarcs.sh", "runsample.sh", "runzipcluster.sh")
@@ -51,30 +51,39 @@ def finished(finished_once: RunPaths, tmp_path: Path) -> RunPaths:
     return RunPaths(tmp_path, finished_once.archives)
 
 
+@pytest.fixture(scope="module")
+def by_steps(tmp_path_factory: pytest.TempPathFactory, pywb_warcs: Path) -> tuple[RunPaths, list[Finished]]:
+    """What the steps have made one by one, and what they said."""
+    directory = tmp_path_factory.mktemp("steps")
+    made, launch = lay_out(directory, pywb_warcs), launch_in(directory)
+    return made, [launch(name, **made.settings) for name in STEPS]
+
+
 def test_the_steps_one_by_one_and_all_at_once_make_the_same(
-    launch: Launch, places: RunPaths, finished_once: RunPaths
+    by_steps: tuple[RunPaths, list[Finished]], finished_once: RunPaths
 ) -> None:
-    by_steps = [launch(name, **places.settings) for name in STEPS]
-    assert [last_line(done.stderr) for done in by_steps] == [
+    made, steps = by_steps
+    assert [last_line(done.stderr) for done in steps] == [
         "runindexwarcs.sh: done (exit status 0); next: bin/runsample.sh",
         "runsample.sh: done (exit status 0); next: bin/runzipcluster.sh",
         "runzipcluster.sh: done (exit status 0); next: bin/publish_index.sh",
     ]
-    assert [done.returncode for done in by_steps] == [0, 0, 0]
-    cluster = shards(places.directory / "cluster")
+    assert [done.returncode for done in steps] == [0, 0, 0]
+    cluster = shards(made.directory / "cluster")
     assert sorted(cluster) == ["cdx-00000.gz", "cdx-00001.gz"]
     assert shards(finished_once.directory / "cluster") == cluster
 
 
-def test_what_is_done_is_left_as_it_is(launch: Launch, places: RunPaths) -> None:
-    assert launch("run_index_hadoop.sh", **places.settings).returncode == 0
-    made = [*(places.directory / "cdx").rglob("*.cdx.gz"), places.directory / "splits.seq"]
+def test_what_is_done_is_left_as_it_is(launch: Launch, by_steps: tuple[RunPaths, list[Finished]]) -> None:
+    directory, settings = by_steps[0].directory, by_steps[0].settings
+    made = [*(directory / "cdx").rglob("*.cdx.gz"), directory / "splits.seq"]
     before = [path.stat().st_mtime_ns for path in made]
-    done = launch("run_index_hadoop.sh", **places.settings)
-    assert done.returncode == 0
-    assert f"sample: skipped, because {places.directory}/splits.seq exists" in done.stderr
+    assert len(made) == 3
+    done = launch("run_index_hadoop.sh", **settings)
+    assert done.returncode == 0, done.stderr
+    assert f"sample: skipped, because {directory}/splits.seq exists" in done.stderr
     assert [path.stat().st_mtime_ns for path in made] == before
-    assert launch("run_index_hadoop.sh", "--replace", **places.settings).returncode == 0
+    assert launch("run_index_hadoop.sh", "--replace", **settings).returncode == 0
     assert all(path.stat().st_mtime_ns > old for path, old in zip(made, before, strict=True))
 
 
@@ -220,8 +229,8 @@ def test_keys_are_not_shown_where_a_job_fails(launch: Launch, places: RunPaths) 
 
 JOB_THAT_WAITS = """
 exec python3 -c '
-import signal, sys, time
-def end(*_): print("ending", flush=True); time.sleep(0.2); sys.exit(143)
+import os, signal, sys, time
+def end(*_): os.write(1, b"ending\\n"); time.sleep(0.2); sys.exit(143)  # print may be at work already
 signal.signal(signal.SIGTERM, end)
 try:
     print("waiting", flush=True)

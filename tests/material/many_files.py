@@ -19,7 +19,7 @@ from tests.reliability import peak
 
 LINES, NAMES = 1000, 100
 FILES = LINES * NAMES
-SHARDS = 4
+SHARDS = 2
 DUPLICATES = "99000 duplicate lines removed"
 PEAK = (sys.executable, peak.__file__)
 _LINE = b'com,example,host%03d)/ 20260101000000 {"url": "http://host%03d.example.com/", "status": "200"}\n'
