@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import gzip
 import os
 import signal
@@ -50,12 +49,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         mark = pytest.mark.xdist_group(f"{path.parent.name}.{path.stem}")
         for item in tests:
             item.add_marker(mark)
-
-
-def pytest_collection_finish() -> None:
-    """Collections of garbage pass over the 400,000 objects of the tests, and forked processes do not copy them."""
-    gc.collect()
-    gc.freeze()
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
