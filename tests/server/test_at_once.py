@@ -11,7 +11,10 @@ import pytest
 from cdxmill.options.queries import Query
 from cdxmill.search.sources import find_sources
 from cdxmill.server.access import Access, AccessRule
+from cdxmill.server.answers import Response
 from cdxmill.server.collections import Collection, Inquiry, prepare
+from cdxmill.server.dialects import pywb
+from cdxmill.server.dialects.request import Request
 from cdxmill.server.watch import Watch
 
 from .conftest import MANY
@@ -25,6 +28,10 @@ def collection_of(sources: list[Source], *, is_open: bool = True) -> Collection:
     if is_open:
         collection.open()
     return collection
+
+
+def unreported(_: Collection) -> Response:
+    raise AssertionError("no report is asked for")
 
 
 def is_quick(collection: Collection, query: Query, url: str = MANY) -> bool:
@@ -65,6 +72,19 @@ def test_what_has_to_be_sorted_or_is_a_page_waits(
     query: Query, url: str, expected: bool, collection: Collection
 ) -> None:
     assert is_quick(collection, query, url) is expected
+
+
+@pytest.mark.parametrize(
+    ("more", "searches_long"),
+    [(b"", False), (b"*", True), (b"&filter=status:404", True), (b"&limit=3", False)],
+    ids=repr,
+)
+def test_an_answer_that_is_404_without_captures_waits_if_the_first_may_be_far(
+    more: bytes, searches_long: bool, collection: Collection
+) -> None:
+    request = Request(collection, b"url=many.example/" + more, {}, {}, None, Watch(), unreported, "")
+    assert pywb.index_answer(request).is_quick is not searches_long
+    assert pywb.answer(request).is_quick
 
 
 def test_few_clusters_that_are_open_here_are_asked_at_once(source: Source, tmp_path: Path) -> None:
