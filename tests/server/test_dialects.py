@@ -162,13 +162,13 @@ def test_openwayback_gets_one_request_and_its_results(server: CdxServer, samples
 def test_openwayback_gets_its_results_by_pages(server: CdxServer) -> None:
     asked = f"type:urlquery url:{quote(MANY, safe='')}"
 
-    def stamps(**more: int) -> list[str | None]:
-        document = ET.fromstring(server.ask("/many", q=asked, **more).body)
+    def stamps(page: int) -> list[str | None]:
+        document = ET.fromstring(server.ask("/many", q=asked, count=2, start_page=page).body)
         return [one.findtext("capturedate") for one in document.iter("result")]
 
     whole = [line.split(" ")[1] for line in many_lines()[:6]]
     for page, begin in (0, 0), (1, 0), (2, 2), (3, 4):
-        assert stamps(count=2, start_page=page) == whole[begin : begin + 2]
+        assert stamps(page) == whole[begin : begin + 2]
 
 
 def test_openwayback_gets_the_captures_nearest_to_its_date(server: CdxServer) -> None:
