@@ -175,12 +175,9 @@ def _open(path: Path, directory: Path, note: Callable[[str], None]) -> int:
         return open_own(path, os.O_RDWR | os.O_CREAT, _MODE)
     except PermissionError:
         with suppress(OSError):
-            handle = open_own(path, os.O_RDONLY)
-            try:
-                _flock(handle, directory, note)
-                user = os.fstat(handle).st_uid
-            finally:
-                os.close(handle)
+            with os.fdopen(open_own(path, os.O_RDONLY)) as file:
+                _flock(file.fileno(), directory, note)
+                user = os.fstat(file.fileno()).st_uid
             hint = f"was left by a run of another user (ID {user}); let this user run it again, or delete it"
             raise UsageError(f"{path}: {hint}") from None
         raise

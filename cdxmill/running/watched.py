@@ -222,7 +222,7 @@ class _Pool:
         if not is_done:
             raise result
         if memory_of(worker.process.pid) > self._limits.memory // 2:  # a leak must not grow from task to task
-            self._drop(slot, "")
+            self._workers.pop(slot).end()
         return (result,)
 
     def _judge(self, slot: int) -> tuple[Lost] | None:
@@ -240,8 +240,7 @@ class _Pool:
         """Kill a process. Its number says what it worked on."""
         worker = self._workers.pop(slot)
         if not reason:
-            worker.connection.close()
-            worker.process.join(1)
+            worker.process.join(1)  # it ends by itself
         worker.end()
         number, since, _ = self._marks_of(slot)
         item = number - 1 if number and since else None
