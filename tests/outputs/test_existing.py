@@ -114,7 +114,7 @@ CASES = {
 
 
 def plan(rule: Rule, settings: LineSettings, *archives: Input) -> PlannedOutputs:
-    outputs = {one: Location(os.path.abspath(f"out/{one.name[:-8]}.cdx.gz")) for one in archives}
+    outputs = {one: Location(str(Path.cwd() / f"out/{one.name[:-8]}.cdx.gz")) for one in archives}
     return plan_outputs(outputs, settings, rule, Path.cwd() / "out")
 
 

@@ -23,6 +23,7 @@ from cdxmill.outputs.record import (
     forgetting,
     keep_apart,
     link_outputs,
+    list_beside,
     list_in,
     recorded,
     records_of,
@@ -102,9 +103,11 @@ def test_the_last_row_that_matches_an_output_counts(tmp_path: Path) -> None:
     make(tmp_path / "o", b"first", "/in/a")
     row = make(tmp_path / "o", b"other", "/in/b")
     same = make(tmp_path / "o", b"other", "/in/c")
-    append_made(tmp_path, same._replace(archive="/in/killed", sha256="0", time=6))
+    killed = same._replace(archive="/in/killed", sha256="0")
+    append_made(tmp_path, killed._replace(time=6), killed._replace(size=6))
     append_made(tmp_path, same._replace(output="absent"), same._replace(output="e", size=0))
     (tmp_path / "e").touch()
+    os.utime(tmp_path / "e", (5, 5))
     record = OutputRecord(tmp_path)
     assert [one.archive for one in record.last_rows()] == ["/in/killed", "/in/c", "/in/c"]
     assert [record.made_from(Location(str(tmp_path / name))) for name in ("o", "absent", "e", "new")] == [
@@ -172,11 +175,21 @@ def fails(archive: str, offset: int | None = None) -> Failure:
     return Failure(archive, offset, "is corrupt")
 
 
+def test_failures_are_listed_beside_an_output(tmp_path: Path) -> None:
+    output = Location(str(tmp_path / "a.cdx.gz"))
+    list_beside(output, [fails("/a", 7), fails("/a")])
+    assert (tmp_path / "_a.cdx.gz.failures").read_bytes() == b"/a\t7\tis corrupt\t\n/a\t\tis corrupt\t\n"
+
+
 def test_failures_of_earlier_runs_are_forgotten_and_no_others(tmp_path: Path) -> None:
     listed = tmp_path / FAILURES
     with forgetting(None, {"/a"}), forgetting(tmp_path, {"/a"}):
         pass
     assert list(tmp_path.iterdir()) == []
+    with forgetting(tmp_path, {"/a"}):
+        list_in(tmp_path, [fails("/a")])
+    assert failed_in(tmp_path) == {"/a"}
+    listed.unlink()
     list_in(tmp_path, [fails("/a"), fails("/b", 7), fails("https://h/c.wacz/x"), fails("/a", 1)])
     (tmp_path / "copy").hardlink_to(listed)
     before = listed.read_bytes()
@@ -262,4 +275,5 @@ def test_records_below_a_file_or_link_are_no_records(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     check_failure_list(Location(str(tmp_path / "file/failures.tsv")))
     (tmp_path / FAILURES).symlink_to("file")
-    refuses(lambda: check_failure_list(Location(str(tmp_path / FAILURES))), is_own=False)
+    with pytest.raises(UsageError, match="is a symbolic link, and cdxmill needs this name"):
+        check_failure_list(Location(str(tmp_path / FAILURES)))

@@ -34,8 +34,8 @@ def start_holder(directory: Path) -> subprocess.Popen[bytes]:
     return holder
 
 
-def opened() -> set[str]:
-    return set(os.listdir("/proc/self/fd"))
+def opened() -> set[Path]:
+    return set(Path("/proc/self/fd").iterdir())
 
 
 def test_a_directory_is_created_and_no_file_stays(tmp_path: Path) -> None:
@@ -225,8 +225,8 @@ def test_only_our_own_names_are_swept(tmp_path: Path) -> None:
         for place in (name, f"{name}/sub"):
             (tmp_path / place / temporary_name("a")).touch()
     running = [tmp_path / name for name in directories[::2]]
-    for place in running:
-        (place / LOCK).touch()
+    for held in running:
+        (held / LOCK).touch()
     (tmp_path / temporary_name("a\nb")).touch()
     sweep(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*others, *directories])

@@ -84,7 +84,7 @@ def test_an_error_of_a_task_is_raised_and_no_process_stays(tmp_path: Path) -> No
     assert not any(is_alive(path.name) for path in tmp_path.iterdir())
 
 
-ENDS = {
+ENDS: dict[str, Callable[[], None]] = {
     "the process ended (exit status 0)": lambda: os._exit(0),
     "the process ended (exit status 7)": lambda: os._exit(7),
     "the process was killed by SIGKILL (out of memory?)": lambda: os.kill(os.getpid(), signal.SIGKILL),
