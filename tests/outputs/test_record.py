@@ -205,6 +205,9 @@ def test_failures_of_earlier_runs_are_forgotten_and_no_others(tmp_path: Path) ->
     with forgetting(tmp_path, {"https://h/c.wacz"}):
         pass
     assert failed_in(tmp_path) == {"/a", "/b", "/d"}
+    list_in(tmp_path, [fails("https://h/c.wacz/y")])
+    with forgetting(tmp_path, {"https://h/c.wacz/y"}):
+        pass
     with pytest.raises(KeyError), forgetting(tmp_path, {"/b"}):
         raise KeyError
     assert failed_in(tmp_path) == {"/a", "/b", "/d"}

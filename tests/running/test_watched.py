@@ -157,7 +157,7 @@ def test_time_in_which_a_process_waits_for_data_does_not_count(tmp_path: Path) -
             (tmp_path / "17-4").touch()
 
     begin = time.monotonic()
-    limits = Limits(60.0)
+    limits = Limits(5.0)
     assert list(run_watched(reading, [4], 1, tick, limits, none_lost)) == [(4, b"data")]
     assert looks[0].task == 4
     assert (looks[-2].items, looks[-2].found) == (5, 3)
