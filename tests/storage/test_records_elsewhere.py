@@ -279,6 +279,9 @@ def test_a_stamp_counts_for_an_object_of_its_size(elsewhere: str) -> None:
         with place.write_atomic(stamp=row.stamp) as file:
             file.write(data)
         assert OutputRecord(None).made_from(place) == found
+    with place.write_atomic() as file:
+        file.write(b"data")
+    assert OutputRecord(None).made_from(place) is None
 
 
 def test_results_of_tasks_are_kept_at_a_url(elsewhere: str) -> None:
