@@ -26,6 +26,8 @@ from cdxmill.running.watched import (
     unmarked,
 )
 
+from ..material.processes import PATIENCE
+
 Work = Callable[[int], object]
 
 
@@ -51,6 +53,14 @@ def losses_of(
 ) -> list[tuple[int, object]]:
     """The results of the tasks. That of one that was lost is how."""
     return list(run_watched(work, tasks, processes, unseen, limits, lambda _, how: how))
+
+
+def wait_for(path: Path) -> None:
+    """Wait until a file exists: another process makes it."""
+    end = time.monotonic() + PATIENCE
+    while not path.exists():
+        assert time.monotonic() < end, path
+        time.sleep(0.001)
 
 
 def own_process(task: int) -> int:
@@ -141,8 +151,7 @@ def test_an_item_that_takes_too_long_is_lost() -> None:
 
 def test_time_in_which_a_process_waits_for_data_does_not_count(tmp_path: Path) -> None:
     def read(offset: int, size: int) -> bytes:
-        while not (tmp_path / f"{offset}-{size}").exists():
-            time.sleep(0.001)
+        wait_for(tmp_path / f"{offset}-{size}")
         return b"data"
 
     def reading(task: int) -> bytes:
@@ -167,8 +176,7 @@ def test_time_in_which_a_process_waits_for_data_does_not_count(tmp_path: Path) -
 def test_what_each_process_does_is_shown(tmp_path: Path) -> None:
     def working(task: int) -> int:
         mark(task, task + 1)
-        while not (tmp_path / "seen").exists():
-            time.sleep(0.001)
+        wait_for(tmp_path / "seen")
         return task
 
     begin, looks = time.monotonic(), list[Working]()
@@ -191,13 +199,9 @@ def test_an_item_that_ended_meanwhile_is_not_to_blame(
 ) -> None:
     """The process goes on after its marks were read, and before it is killed."""
 
-    def wait_for(name: str) -> None:
-        while not (tmp_path / name).exists():
-            time.sleep(0.001)
-
     def two_items(task: int) -> None:
         for item, allowed in enumerate(("go", "judged")):
-            wait_for(allowed)
+            wait_for(tmp_path / allowed)
             mark(item)
             (tmp_path / f"item {item}").touch()
         signal.pause()
@@ -207,7 +211,7 @@ def test_an_item_that_ended_meanwhile_is_not_to_blame(
     def asked_after_the_marks(process: int | None) -> int:
         for allowed, seen in islice(steps, 1):
             (tmp_path / allowed).touch()
-            wait_for(seen)
+            wait_for(tmp_path / seen)
         return 0
 
     monkeypatch.setattr(watched, "memory_of", asked_after_the_marks)
