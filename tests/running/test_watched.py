@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.running import watched
+from cdxmill.running.processes import bytes_done, count_bytes
 from cdxmill.running.watched import (
     NO_LOSSES,
     Limits,
@@ -82,6 +83,11 @@ def test_each_task_has_its_result(count: int, processes: int) -> None:
     assert not any(is_alive(process) for _, process in found)
 
 
+def test_the_bytes_that_all_processes_read_are_counted() -> None:
+    assert len(losses_of(count_bytes, [3, 4, 5], processes=2)) == 3
+    assert bytes_done() == 12
+
+
 def test_an_error_of_a_task_is_raised_and_no_process_stays(tmp_path: Path) -> None:
     def failing(task: int) -> None:
         (tmp_path / str(os.getpid())).touch()
@@ -138,6 +144,34 @@ def test_tasks_that_follow_a_loss_come_next_and_a_result_is_taken() -> None:
 
     found = list(run_watched(ending, [0, 1, 2], 1, unseen, Limits(), lost))
     assert found == [(0, 0), (6, -6), (7, 100), (8, -8), (2, -2)]
+
+
+def test_processes_that_are_lost_in_the_same_moment_are_all_reported(tmp_path: Path) -> None:
+    def ending(task: int) -> None:
+        (tmp_path / str(os.getpid())).touch()
+        wait_for(tmp_path / "go")
+        os._exit(1)
+
+    def tick(working: Sequence[Working]) -> None:
+        processes = [path.name for path in tmp_path.iterdir()]
+        if len(processes) == 2:
+            (tmp_path / "go").touch()
+            while not all(state_of(process) == "Z" for process in processes):
+                time.sleep(0.001)
+
+    reported: list[int] = []
+
+    def lost(task: int, how: Lost) -> list[int]:
+        reported.append(task)
+        return []
+
+    assert list(run_watched(ending, [1, 2], 2, tick, Limits(), lost)) == []
+    assert sorted(reported) == [1, 2]
+
+
+def state_of(process: str) -> str:
+    """Z if it has ended and nobody has asked why."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def test_an_item_that_takes_too_long_is_lost() -> None:
