@@ -237,10 +237,8 @@ class _Pool:
         return None
 
     def _drop(self, slot: int, reason: str) -> Lost:
-        """Kill a process. Its number says what it worked on."""
+        """Kill a process. Its number says what it worked on. The exit status of one that ends already stays as it is."""
         worker = self._workers.pop(slot)
-        if not reason:
-            worker.process.join(1)  # it ends by itself
         worker.end()
         number, since, _ = self._marks_of(slot)
         item = number - 1 if number and since else None

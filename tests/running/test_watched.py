@@ -174,13 +174,17 @@ def state_of(process: str) -> str:
     return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def test_an_item_that_takes_too_long_is_lost() -> None:
+def test_an_item_that_takes_too_long_is_lost_and_its_process_killed(tmp_path: Path) -> None:
     def hanging(task: int) -> None:
+        (tmp_path / str(os.getpid())).touch()
         mark(task)
         signal.pause()
 
     found = dict(losses_of(hanging, [0, 5], Limits(0.0), 2))
     assert found == {task: Lost(task, "took longer than 0 s") for task in (0, 5)}
+    processes = [path.name for path in tmp_path.iterdir()]
+    assert len(processes) == 2
+    assert not any(map(is_alive, processes))
 
 
 def test_time_in_which_a_process_waits_for_data_does_not_count(tmp_path: Path) -> None:
