@@ -241,7 +241,7 @@ class _Pool:
         worker = self._workers.pop(slot)
         worker.end()
         number, since, _ = self._marks_of(slot)
-        item = number - 1 if number and since else None
+        item = number - 1 if since else None
         return Lost(item, reason or _reason(worker.process.exitcode))
 
     def close(self) -> None:
