@@ -106,18 +106,28 @@ def test_a_bar_is_shown_with_the_processes_below_and_is_gone_at_the_end(
     threads = set(threading.enumerate())
     with progress.Progress("[bold]reading", 4) as running:
         running.advance()
-        running.at_work = ["a.warc.gz\x1b", "[red]b.warc.gz" + "x" * 400]
+        running.at_work = ["a.warc.gz\x1b", "[red]b.warc.gz" + " x" * 200]
         capsys.readouterr()
         running.tick()
         shown = strip(capsys.readouterr().err)
         assert set(threading.enumerate()) <= threads
-        running.say("a.warc.gz: 17 records")
-    assert re.search(r"━+.* \[bold\]reading: 1/4, .*\n *a.warc.gz\\x1b *\n *\[red\]b.warc.gzx+… *$", shown)
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "a.warc.gz: 17 records" in err  # without colors
-    assert err.endswith("\x1b[2K")  # the bar and the lines below it are erased
-    assert err.count("\x1b[2K") >= 3
+        running.say("a.warc.gz: 17 records" + "y" * 200)
+        out, err = capsys.readouterr()
+    assert re.search(
+        r"━+.* \[bold\]reading: 1/4, .*\n *a.warc.gz\\x1b *\n *\[red\]b.warc.gz( x)+ ?… *$", shown
+    )
+    assert "a.warc.gz: 17 records" + "y" * 200 in err  # on one line, without colors
+    assert "[bold]reading: 1/4" in strip(err)  # the bar is shown again
+    rest = capsys.readouterr()
+    assert (out, rest.out) == ("", "")
+    assert rest.err.endswith("\x1b[2K")  # the bar and the lines below it are erased
+    assert rest.err.count("\x1b[2K") >= 3
+
+
+def test_without_a_bar_a_message_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.Progress("reading", 4) as running:
+        running.say("a: is corrupt\x1b")
+    assert capsys.readouterr().err == "a: is corrupt\\x1b\n"
 
 
 def strip(text: str) -> str:
