@@ -232,7 +232,7 @@ class _RemoteLock:
         before, found = _read(self._file)
         if before is not None and not found:
             raise UsageError(f"{self._file}: is not the lock of a run at a URL; delete it if nobody needs it")
-        if found and found.get("run") != self._run and not _is_stale(found):
+        if found.get("run") != self._run and not _is_stale(found):
             raise self._refusal(found)
         self.was_killed = before is not None
         text = self._text()
