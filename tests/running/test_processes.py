@@ -143,7 +143,13 @@ def test_processes_that_wait_for_each_other_run_at_the_same_time() -> None:
 def test_without_a_set_of_cores_there_is_a_process_for_each_core(
     cores: int | None, processes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert processes_by_default() == len(os.sched_getaffinity(0))
+    allowed = os.sched_getaffinity(0)
+    assert processes_by_default() == len(allowed)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        assert processes_by_default() == 1
+    finally:
+        os.sched_setaffinity(0, allowed)
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
     assert processes_by_default() == processes

@@ -171,6 +171,20 @@ def test_one_task_shows_progress_while_it_runs(monkeypatch: pytest.MonkeyPatch) 
     assert len(seen) == 4
 
 
+def test_one_task_shows_progress_twice_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, seen = Clock(), list[float]()
+    monkeypatch.setattr(processes, "time", SimpleNamespace(monotonic=clock.monotonic))
+    monkeypatch.setattr(processes._Counter, "ticked", 0.0)
+
+    def work(number: int) -> None:
+        for _ in range(number):
+            clock.now += 0.25
+            count_bytes(1)
+
+    assert len(list(run_tasks(work, [5], 1, lambda: seen.append(clock.now)))) == 1
+    assert seen == [1000.25, 1000.75, 1001.25]
+
+
 def test_only_the_process_of_the_command_shows_progress(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

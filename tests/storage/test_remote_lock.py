@@ -161,7 +161,7 @@ def test_the_lock_of_a_killed_run_is_taken_and_no_other_file(elsewhere: str) -> 
             assert was_killed
             assert json.loads((place / ".lock").read_bytes())["process"] == os.getpid()
         assert place.entries() == {}
-    for text in (b"mine", b"{}", b'["run"]', b""):
+    for text in (b"mine", b'{"a": 1}', b'["run"]', b""):
         write(place / ".lock", text)
         with pytest.raises(UsageError, match="is not the lock of a run at a URL"), hold(elsewhere):
             pass
