@@ -58,6 +58,22 @@ class Started:
         return True
 
 
+def is_alive(process: object) -> bool:
+    """Whether the process of this number runs. One that has ended, and that nobody waits for, has no command line."""
+    try:
+        return bool(Path(f"/proc/{process}/cmdline").read_bytes())
+    except OSError:
+        return False
+
+
+def wait_for(path: Path) -> None:
+    """Wait until a file exists: another process makes it."""
+    end = time.monotonic() + PATIENCE
+    while not path.exists():
+        assert time.monotonic() < end, path
+        time.sleep(0.001)
+
+
 def _has(directory: Path, pattern: str) -> bool:
     """Whether a file matches. The command may delete a directory while it is searched."""
     with contextlib.suppress(FileNotFoundError):

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from ..material.processes import is_alive
+
 HIDE = """
 import ctypes, os, pathlib, sys
 del os.sched_getaffinity
@@ -110,11 +112,3 @@ def test_workers_end_when_the_command_is_killed(tmp_path: Path) -> None:
         os.kill(pid, signal.SIGKILL)
     process.stdout.close()
     assert not left
-
-
-def is_alive(pid: int) -> bool:
-    """Whether the process runs. One that nobody waits for has no command line."""
-    try:
-        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
-    except OSError:
-        return False

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -24,6 +28,7 @@ from cdxmill.running.processes import (
 )
 
 from ..material.clock import Clock
+from ..material.processes import PATIENCE, is_alive, wait_for
 
 
 def nothing() -> None:
@@ -139,6 +144,18 @@ def test_processes_that_wait_for_each_other_run_at_the_same_time() -> None:
     os.close(writer)
 
 
+def test_results_come_in_the_order_in_which_tasks_end(tmp_path: Path) -> None:
+    def work(number: int) -> int:
+        if number == 0:
+            wait_for(tmp_path / "go")
+        return number
+
+    found = results(work, range(3), 2)
+    assert [next(found), next(found)] == [(1, 1), (2, 2)]
+    (tmp_path / "go").touch()
+    assert list(found) == [(0, 0)]
+
+
 @pytest.mark.parametrize(("cores", "processes"), [(3, 3), (None, 1)])
 def test_without_a_set_of_cores_there_is_a_process_for_each_core(
     cores: int | None, processes: int, monkeypatch: pytest.MonkeyPatch
@@ -215,14 +232,6 @@ def test_turns_have_a_distance_if_there_is_a_rate(monkeypatch: pytest.MonkeyPatc
     assert turns == [0, 0.25, 0.5, 10.5, 10.75]
 
 
-def is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 def test_no_worker_stays_at_the_end() -> None:
     found = {process for _, process in results(own_process, range(20), 3)}
     assert found
@@ -239,6 +248,42 @@ def test_a_worker_can_be_left_in_the_middle_of_sending() -> None:
     assert isinstance(found, Generator)
     found.close()
     assert not is_alive(process)
+
+
+BUSY = """
+import os, sys, time
+from cdxmill.running.processes import run_tasks
+
+def work(number):
+    os.write(1, b"%d\\n" % os.getpid())  # one write, as two processes write
+    if number:
+        time.sleep(600)
+
+found = run_tasks(work, range(3), 2, lambda: None)
+next(found)
+if sys.argv[1:]:
+    sys.exit(7)
+next(found)
+"""
+
+
+def test_busy_workers_end_when_their_parent_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        workers = {int(parent.stdout.readline()) for _ in range(3)}
+        parent.kill()
+        parent.wait()
+        end = time.monotonic() + PATIENCE
+        while left := [worker for worker in workers if is_alive(worker)]:
+            assert time.monotonic() < end, [os.kill(worker, signal.SIGKILL) for worker in left]
+            time.sleep(0.01)
+
+
+def test_a_program_that_exits_between_two_results_does_not_wait_for_the_workers() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BUSY, "exit"], stdout=subprocess.DEVNULL, check=False, timeout=PATIENCE
+    )
+    assert done.returncode == 7
 
 
 class Knot:

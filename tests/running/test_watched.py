@@ -27,7 +27,7 @@ from cdxmill.running.watched import (
     unmarked,
 )
 
-from ..material.processes import PATIENCE
+from ..material.processes import is_alive, wait_for
 
 Work = Callable[[int], object]
 
@@ -56,20 +56,8 @@ def losses_of(
     return list(run_watched(work, tasks, processes, unseen, limits, lambda _, how: how))
 
 
-def wait_for(path: Path) -> None:
-    """Wait until a file exists: another process makes it."""
-    end = time.monotonic() + PATIENCE
-    while not path.exists():
-        assert time.monotonic() < end, path
-        time.sleep(0.001)
-
-
 def own_process(task: int) -> int:
     return os.getpid()
-
-
-def is_alive(process: object) -> bool:
-    return Path(f"/proc/{process}").exists()
 
 
 @pytest.mark.parametrize("processes", [0, 1, 3])
