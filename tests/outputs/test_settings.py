@@ -12,6 +12,7 @@ import zstandard
 
 from cdxmill.cli.main import main
 from cdxmill.inputs.named import Input, named_input
+from cdxmill.outputs.proofs import is_proof, proof_beside, read_proof
 from cdxmill.outputs.settings import ArchiveSettings, LineSettings, TableSettings
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.lines.move_lines import TableNames
@@ -139,6 +140,15 @@ def proven(tmp_path: Path, pywb_warcs: Path, monkeypatch: pytest.MonkeyPatch) ->
     shutil.copyfile(pywb_warcs / "example.warc.gz", "a.warc.gz")
     assert main(["recompress", "-q", "-p", "1", "-o", "out", "a.warc.gz"]) == 0
     return tmp_path
+
+
+@pytest.mark.usefixtures("proven")
+def test_the_proof_beside_an_archive_is_known() -> None:
+    place = proof_beside(locate("out/a.warc.zst"))
+    assert is_proof(place)
+    found = read_proof(place)
+    assert found is not None
+    assert found.old_file.size == ARCHIVE.stat().st_size
 
 
 ARCHIVE, PROOF = Path("a.warc.gz"), Path("out/a.warc.zst.proof.json")

@@ -52,6 +52,7 @@ def test_outputs_are_named_whose_local_archives_are_gone(tmp_path: Path) -> None
     ("names", "told"),
     [
         (["a"], "1 index is of an archive that is gone (a)"),
+        (["a", "b"], "2 indexes are of archives that are gone (a, b)"),
         (["a", "b", "c"], "3 indexes are of archives that are gone (a, b, c)"),
         (["a", "b", "c", "d"], "4 indexes are of archives that are gone (a, b, c, ...)"),
     ],
