@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 COMMAND = Path(sys.executable).parent / "cdxmill"
@@ -64,6 +64,17 @@ def is_alive(process: object) -> bool:
         return bool(Path(f"/proc/{process}/cmdline").read_bytes())
     except OSError:
         return False
+
+
+def outliving(processes: Collection[int]) -> list[int]:
+    """Those that are still alive some time after their parent has ended. They are killed."""
+    end = time.monotonic() + PATIENCE
+    while any(map(is_alive, processes)) and time.monotonic() < end:
+        time.sleep(0.01)
+    left = [process for process in processes if is_alive(process)]
+    for process in left:
+        os.kill(process, signal.SIGKILL)
+    return left
 
 
 def wait_for(path: Path) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from ..material.processes import is_alive
+from ..material.processes import outliving
 
 HIDE = """
 import ctypes, os, pathlib, sys
@@ -104,11 +101,5 @@ def test_workers_end_when_the_command_is_killed(tmp_path: Path) -> None:
         workers.add(int(process.stdout.readline()))
     process.kill()
     process.wait()
-    deadline = time.monotonic() + 20
-    while any(is_alive(pid) for pid in workers) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    left = [pid for pid in workers if is_alive(pid)]
-    for pid in left:
-        os.kill(pid, signal.SIGKILL)
     process.stdout.close()
-    assert not left
+    assert outliving(workers) == []

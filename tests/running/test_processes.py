@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,7 +27,7 @@ from cdxmill.running.processes import (
 )
 
 from ..material.clock import Clock
-from ..material.processes import PATIENCE, is_alive, wait_for
+from ..material.processes import PATIENCE, is_alive, outliving, wait_for
 
 
 def nothing() -> None:
@@ -273,10 +272,7 @@ def test_busy_workers_end_when_their_parent_is_killed() -> None:
         workers = {int(parent.stdout.readline()) for _ in range(3)}
         parent.kill()
         parent.wait()
-        end = time.monotonic() + PATIENCE
-        while left := [worker for worker in workers if is_alive(worker)]:
-            assert time.monotonic() < end, [os.kill(worker, signal.SIGKILL) for worker in left]
-            time.sleep(0.01)
+        assert outliving(workers) == []
 
 
 def test_a_program_that_exits_between_two_results_does_not_wait_for_the_workers() -> None:
