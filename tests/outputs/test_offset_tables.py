@@ -68,10 +68,17 @@ def test_a_table_is_read_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest
     path = write(tmp_path / "t", HEADER + ROWS)
     assert read_table(str(path)).find(12, 12) == (6, 6)
     whole = path.read_bytes()
-    odd = (gzip.compress(HEADER + ROWS + b"x\n"), gzip.compress(ROWS))
-    for data in (whole[:-9], whole[:-1], b"", *odd):
+    for data, reason in (
+        (whole[:-9], "the file is truncated inside a gzip member"),
+        (whole[:-1], "the file is truncated inside a gzip trailer"),
+        (b"", "is not a table of offsets"),
+        (gzip.compress(ROWS), "is not a table of offsets"),
+        (gzip.compress(HEADER + ROWS + b"x\n"), "is a corrupt table of offsets"),
+    ):
         path.write_bytes(data)
-        with pytest.raises(InputError, match="write it again with cdxmill recompress --offsets"):
+        with pytest.raises(
+            InputError, match=rf"t: {reason}.*; write it again with cdxmill recompress --offsets"
+        ):
             read_table(str(path))
     fail_reads(monkeypatch, "t")
     with pytest.raises(OutageError):
