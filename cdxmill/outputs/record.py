@@ -38,7 +38,7 @@ from cdxmill.messages import count
 from cdxmill.outputs.names import identity
 from cdxmill.running.failures import Failure
 from cdxmill.storage.interface import Entry
-from cdxmill.storage.local import make_directory, read_fully, stopping, write_atomic
+from cdxmill.storage.local import make_directory, stopping, write_atomic
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.own import append_rows, foreign, open_own, own_directory, read_own
 from cdxmill.storage.reading import first_bytes, sha256_of, written
@@ -293,12 +293,9 @@ def _head(file: Location) -> bytes:
     """The first bytes of a file, b"" if it is missing. Raises UsageError if it is a link on a disk; StoppedError."""
     if file.is_remote:
         return first_bytes(file, _HEAD)
-    with stopping(Path(file.local)), suppress(FileNotFoundError, NotADirectoryError):
-        handle = open_own(Path(file.local), os.O_RDONLY)
-        try:
-            return read_fully(handle, 0, _HEAD)
-        finally:
-            os.close(handle)
+    path, absent = Path(file.local), (FileNotFoundError, NotADirectoryError)
+    with stopping(path), suppress(*absent), os.fdopen(open_own(path, os.O_RDONLY), "rb") as opened:
+        return opened.read(_HEAD)
     return b""
 
 

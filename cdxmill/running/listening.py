@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 from cdxmill.errors import UsageError
 
 
 def listen(address: str, port: int) -> socket.socket:
     """A socket that listens on a port; on a free one for 0. Raises UsageError if it is taken or the address is not one of this machine."""
-    listener = bound(address, port)
-    try:
+    with ExitStack() as opened, _reporting(address, port):
+        listener = opened.enter_context(bound(address, port))
         listener.listen(2048)
-    except OSError as error:
-        listener.close()
-        raise _cannot_listen(address, port, error) from None
-    return listener
+        opened.pop_all()
+        return listener
 
 
 def bound(address: str, port: int) -> socket.socket:
@@ -23,19 +23,22 @@ def bound(address: str, port: int) -> socket.socket:
     and no other program gets the port as a free one. Raises as `listen`.
     """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    listener = socket.socket(family)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
+    with ExitStack() as opened, _reporting(address, port):
+        listener = opened.enter_context(socket.socket(family))
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address, port))
+        opened.pop_all()
+        return listener
+
+
+@contextmanager
+def _reporting(address: str, port: int) -> Iterator[None]:
+    try:
+        yield
     except (OSError, OverflowError) as error:
-        listener.close()
-        raise _cannot_listen(address, port, error) from None
-    return listener
-
-
-def _cannot_listen(address: str, port: int, error: Exception) -> UsageError:
-    reason = getattr(error, "strerror", None) or str(error)
-    return UsageError(f"cannot listen on {address} port {port} ({reason}); choose another --port or --bind")
+        reason = getattr(error, "strerror", None) or str(error)
+        hint = "choose another --port or --bind"
+        raise UsageError(f"cannot listen on {address} port {port} ({reason}); {hint}") from None
 
 
 def host_of(address: str) -> str:

@@ -175,12 +175,9 @@ def _open(path: Path, directory: Path, note: Callable[[str], None]) -> int:
         return open_own(path, os.O_RDWR | os.O_CREAT, _MODE)
     except PermissionError:
         with suppress(OSError):
-            handle = open_own(path, os.O_RDONLY)
-            try:
-                _flock(handle, directory, note)
-                user = os.fstat(handle).st_uid
-            finally:
-                os.close(handle)
+            with os.fdopen(open_own(path, os.O_RDONLY)) as file:
+                _flock(file.fileno(), directory, note)
+                user = os.fstat(file.fileno()).st_uid
             hint = f"was left by a run of another user (ID {user}); let this user run it again, or delete it"
             raise UsageError(f"{path}: {hint}") from None
         raise
@@ -235,7 +232,7 @@ class _RemoteLock:
         before, found = _read(self._file)
         if before is not None and not found:
             raise UsageError(f"{self._file}: is not the lock of a run at a URL; delete it if nobody needs it")
-        if found and found.get("run") != self._run and not _is_stale(found):
+        if found.get("run") != self._run and not _is_stale(found):
             raise self._refusal(found)
         self.was_killed = before is not None
         text = self._text()

@@ -222,7 +222,7 @@ class _Pool:
         if not is_done:
             raise result
         if memory_of(worker.process.pid) > self._limits.memory // 2:  # a leak must not grow from task to task
-            self._drop(slot, "")
+            self._workers.pop(slot).end()
         return (result,)
 
     def _judge(self, slot: int) -> tuple[Lost] | None:
@@ -237,14 +237,11 @@ class _Pool:
         return None
 
     def _drop(self, slot: int, reason: str) -> Lost:
-        """Kill a process. Its number says what it worked on."""
+        """Kill a process. Its number says what it worked on. The exit status of one that ends already stays as it is."""
         worker = self._workers.pop(slot)
-        if not reason:
-            worker.connection.close()
-            worker.process.join(1)
         worker.end()
         number, since, _ = self._marks_of(slot)
-        item = number - 1 if number and since else None
+        item = number - 1 if since else None
         return Lost(item, reason or _reason(worker.process.exitcode))
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 COMMAND = Path(sys.executable).parent / "cdxmill"
@@ -56,6 +56,33 @@ class Started:
                 return False
             time.sleep(0.02)
         return True
+
+
+def is_alive(process: object) -> bool:
+    """Whether the process of this number runs. One that has ended, and that nobody waits for, has no command line."""
+    try:
+        return bool(Path(f"/proc/{process}/cmdline").read_bytes())
+    except OSError:
+        return False
+
+
+def outliving(processes: Collection[int]) -> list[int]:
+    """Those that are still alive some time after their parent has ended. They are killed."""
+    end = time.monotonic() + PATIENCE
+    while any(map(is_alive, processes)) and time.monotonic() < end:
+        time.sleep(0.01)
+    left = [process for process in processes if is_alive(process)]
+    for process in left:
+        os.kill(process, signal.SIGKILL)
+    return left
+
+
+def wait_for(path: Path) -> None:
+    """Wait until a file exists: another process makes it."""
+    end = time.monotonic() + PATIENCE
+    while not path.exists():
+        assert time.monotonic() < end, path
+        time.sleep(0.001)
 
 
 def _has(directory: Path, pattern: str) -> bool:

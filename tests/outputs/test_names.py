@@ -107,6 +107,13 @@ def test_two_listed_archives_with_one_output_name_are_refused() -> None:
         names_of(listed)
 
 
+def test_one_archive_under_two_names_is_refused() -> None:
+    """It would be read twice, and its lines would be in two indexes."""
+    twice = [archive("/x/b/a.warc.gz")._replace(name=name) for name in ("a.warc.gz", "b/a.warc.gz")]
+    with pytest.raises(UsageError, match=r"would get the same output name"):
+        names_of(twice)
+
+
 def test_an_output_is_one_file_if_it_has_such_a_name_and_is_no_directory(tmp_path: Path) -> None:
     assert is_one_file(str(tmp_path / "a.cdxj.gz"))
     assert not is_one_file(str(tmp_path / "a"))

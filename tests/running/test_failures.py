@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from cdxmill.errors import FAILED, OK, STOPPED, InputError, StoppedError, UntriedError
+from cdxmill.errors import FAILED, OK, STOPPED, InputError, OutageError, StoppedError, UntriedError
 from cdxmill.running import failures as module
 from cdxmill.running.failures import Failure, Failures, stop_at_outage
 from cdxmill.running.progress import Progress
@@ -99,6 +99,29 @@ def test_what_was_only_counted_is_printed_once_in_the_end(capfd: pytest.CaptureF
     found.close_listed()
     assert capfd.readouterr().err == ""
     assert found.count == 12 + 12 + 10 + 1
+
+
+def test_failures_with_paths_of_their_own_are_counted_where_they_have_something_in_common(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    found = Failures()
+    for number in range(12):
+        found.report_one_listed(Failure(f"{number}.gz", None, "cannot be read"), where="list")
+        found.report_one_listed(Failure("a", None, f"is corrupt: {number}"))
+    found.close_listed()
+    lines = capfd.readouterr().err.splitlines()
+    assert lines[18:20] == ["9.gz: cannot be read", "a: is corrupt: 9"]
+    assert lines[20:] == [
+        "list: 2 more failures of this kind: cannot be read",
+        "a: 2 more failures of this kind: is corrupt: N",
+    ]
+
+
+def test_an_error_becomes_a_failure_of_the_name_that_the_user_knows() -> None:
+    error = OutageError("/a", "did not answer", "try again")
+    assert Failure.from_error(error) == Failure("/a", None, "did not answer", "try again", is_outage=True)
+    assert Failure.from_error(error, "list:1: a").path == "list:1: a"
+    assert not Failure.from_error(InputError("/a", "is corrupt")).is_outage
 
 
 def test_failures_are_printed_around_the_bar_or_not_at_all(capfd: pytest.CaptureFixture[str]) -> None:

@@ -9,11 +9,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from cdxmill.errors import StoppedError, UsageError
+from cdxmill.errors import HeldError, StoppedError, UsageError
 from cdxmill.running.lock import LOCK, hold, sweep
 from cdxmill.storage.local import temporary_name, write_atomic
 
@@ -32,6 +33,15 @@ def start_holder(directory: Path) -> subprocess.Popen[bytes]:
     assert holder.stdout is not None
     assert holder.stdout.readline() == b"held\n"
     return holder
+
+
+def opened(directory: Path) -> list[str]:
+    """The open files below a directory, also those that were deleted."""
+    found = []
+    for one in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # another thread has closed it
+            found.append(os.readlink(one))  # noqa: PTH115 - of a deleted file, it is no path
+    return [name for name in found if name.startswith(f"{directory}/")]
 
 
 def test_a_directory_is_created_and_no_file_stays(tmp_path: Path) -> None:
@@ -93,6 +103,47 @@ def test_a_lock_that_was_deleted_while_waiting_is_not_used(
     with hold(tmp_path):
         assert (tmp_path / LOCK).read_bytes()
     assert len(locks) == 2
+    assert opened(tmp_path) == []
+
+
+def test_a_refused_run_keeps_no_file_open_and_shows_no_text_of_somebody_else(tmp_path: Path) -> None:
+    with hold(tmp_path):
+        pass
+    with (tmp_path / LOCK).open("wb") as other:
+        other.write(b"\x1b[2Jmine")
+        other.flush()
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(HeldError, match="another run writes to this directory; wait until it ends"):
+            hold(tmp_path).__enter__()
+    assert opened(tmp_path) == []
+
+
+def test_a_file_is_no_directory_to_hold(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(UsageError, match="file: is not a directory; choose another output directory"):
+        hold(tmp_path / "file").__enter__()
+
+
+def test_the_lock_of_another_run_in_a_directory_that_was_replaced_stays(tmp_path: Path) -> None:
+    with hold(tmp_path / "o"):
+        (tmp_path / "o").rename(tmp_path / "old")
+        (tmp_path / "o").mkdir()
+        (tmp_path / "o" / LOCK).write_text("theirs")
+    assert (tmp_path / "o" / LOCK).read_text() == "theirs"
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [(["index", "a\nb"], "index 'a\\nb'"), (["index", "x" * 400], f"index {'x' * 286}...")],
+)
+def test_a_lock_has_the_command_on_one_line(
+    words: list[str], shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/cdxmill", *words])
+    with hold(tmp_path):
+        who, _, command = (tmp_path / LOCK).read_text().partition(" UTC: ")
+    assert who.startswith(f"process {os.getpid()} on {os.uname().nodename} since ")
+    assert command == f"cdxmill {shown}\n"
 
 
 def test_without_locks_in_the_file_system_the_run_continues_with_a_note(
@@ -173,14 +224,20 @@ def test_only_our_own_names_are_swept(tmp_path: Path) -> None:
     ]
     for name in others:
         (tmp_path / name).touch()
-    running = tmp_path / "other"
-    running.mkdir()
-    (running / LOCK).touch()
-    (running / temporary_name("a")).touch()
+    directories = [str(number) for number in range(12)]
+    for name in directories:
+        (tmp_path / name / "sub").mkdir(parents=True)
+        for place in (name, f"{name}/sub"):
+            (tmp_path / place / temporary_name("a")).touch()
+    running = [tmp_path / name for name in directories[::2]]
+    for held in running:
+        (held / LOCK).touch()
     (tmp_path / temporary_name("a\nb")).touch()
     sweep(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*others, "other"])
-    assert len(list(running.iterdir())) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*others, *directories])
+    for name in directories:
+        left = [path.name for path in (tmp_path / name).rglob("*") if path.is_file()]
+        assert len(left) == (3 if tmp_path / name in running else 0), name
 
 
 def test_two_writers_of_one_file_use_two_temporary_names(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ WITHOUT_LIMIT = str((1 << 63) - 4096)
 
 def usable(directory: Path, groups: str, limits: dict[str, str]) -> int:
     (directory / "cgroup").write_text(groups)
+    for name in ("memory.max", "memory.limit_in_bytes"):
+        (directory / name).write_text("1")  # outside of the groups
     for name, text in limits.items():
         (directory / "fs" / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / "fs" / name).write_text(text + "\n")

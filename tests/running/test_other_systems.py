@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from ..material.processes import outliving
 
 HIDE = """
 import ctypes, os, pathlib, sys
@@ -102,19 +101,5 @@ def test_workers_end_when_the_command_is_killed(tmp_path: Path) -> None:
         workers.add(int(process.stdout.readline()))
     process.kill()
     process.wait()
-    deadline = time.monotonic() + 20
-    while any(is_alive(pid) for pid in workers) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    left = [pid for pid in workers if is_alive(pid)]
-    for pid in left:
-        os.kill(pid, signal.SIGKILL)
     process.stdout.close()
-    assert not left
-
-
-def is_alive(pid: int) -> bool:
-    """Whether the process runs. One that nobody waits for has no command line."""
-    try:
-        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
-    except OSError:
-        return False
+    assert outliving(workers) == []

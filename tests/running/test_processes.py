@@ -4,12 +4,30 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from cdxmill.errors import InputError, StoppedError
-from cdxmill.running.processes import bytes_done, count_bytes, run_tasks
+from cdxmill.running import processes as module
+from cdxmill.running.processes import (
+    RateLimit,
+    bytes_done,
+    count_bytes,
+    count_in,
+    counted,
+    exit_on_signals,
+    processes_by_default,
+    run_tasks,
+    signals_held,
+)
+
+from ..material.clock import Clock
+from ..material.processes import PATIENCE, is_alive, outliving, wait_for
 
 
 def nothing() -> None:
@@ -58,6 +76,17 @@ def test_an_error_of_a_task_is_raised_as_it_was(processes: int) -> None:
     assert str(error.value) == "a.warc: is no good; fetch it again"
 
 
+def dividing(number: int) -> float:
+    return 1 / number
+
+
+def test_an_error_in_a_process_says_where_it_was_raised() -> None:
+    with pytest.raises(ZeroDivisionError) as error:
+        list(results(dividing, range(3), 2))
+    (note,) = error.value.__notes__  # the traceback is that of this process
+    assert "in dividing" in note
+
+
 def dying(number: int) -> int:
     if number == 3:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -90,12 +119,124 @@ def own_process(number: int) -> int:
     return os.getpid()
 
 
-def is_alive(process: int) -> bool:
+@pytest.mark.parametrize(("processes", "tasks"), [(1, 3), (0, 1), (7, 1), (2, 3), (7, 3), (0, 3)])
+def test_as_many_processes_run_as_are_asked_for_and_none_for_one_task(
+    processes: int, tasks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "processes_by_default", lambda: 5)
+    used = {process for _, process in results(own_process, range(tasks), processes)}
+    if processes == 1 or tasks == 1:
+        assert used == {os.getpid()}
+    else:
+        assert os.getpid() not in used
+        assert len(used) <= (processes or 5)
+
+
+def test_processes_that_wait_for_each_other_run_at_the_same_time() -> None:
+    reader, writer = os.pipe()
+
+    def meeting(number: int) -> bytes:
+        return os.read(reader, 1) if number == 0 else b"%d" % os.write(writer, b"x")
+
+    assert dict(results(meeting, range(2), 2)) == {0: b"x", 1: b"1"}
+    os.close(reader)
+    os.close(writer)
+
+
+def test_results_come_in_the_order_in_which_tasks_end(tmp_path: Path) -> None:
+    def work(number: int) -> int:
+        if number == 0:
+            wait_for(tmp_path / "go")
+        return number
+
+    found = results(work, range(3), 2)
+    assert [next(found), next(found)] == [(1, 1), (2, 2)]
+    (tmp_path / "go").touch()
+    assert list(found) == [(0, 0)]
+
+
+@pytest.mark.parametrize(("cores", "processes"), [(3, 3), (None, 1)])
+def test_without_a_set_of_cores_there_is_a_process_for_each_core(
+    cores: int | None, processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allowed = os.sched_getaffinity(0)
+    assert processes_by_default() == len(allowed)
+    os.sched_setaffinity(0, {min(allowed)})
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
+        assert processes_by_default() == 1
+    finally:
+        os.sched_setaffinity(0, allowed)
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    assert processes_by_default() == processes
+
+
+def test_progress_is_shown_while_processes_work() -> None:
+    seen: list[int] = []
+    assert len(list(run_tasks(doubled, range(1, 4), 2, lambda: seen.append(bytes_done())))) == 3
+    assert seen
+    assert seen == sorted(seen)
+    assert seen[-1] <= bytes_done() == 6
+
+
+def blocked() -> set[int]:
+    return set(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+
+
+def test_signals_that_stop_a_run_are_held_back_and_come_later() -> None:
+    def stop(number: int, frame: object) -> None:
+        raise KeyError(number)
+
+    before, stops = blocked(), {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    handler = signal.signal(signal.SIGTERM, stop)
+    try:
+        for _ in range(2):
+            with pytest.raises(KeyError), signals_held():
+                assert blocked() == before | stops
+                signal.raise_signal(signal.SIGTERM)  # to this thread: xdist has others
+                assert signal.SIGTERM in signal.sigpending()
+            assert blocked() == before
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+
+
+def test_a_run_exits_on_signals_but_nohup_is_obeyed() -> None:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        for hangup in (signal.SIG_IGN, signal.SIG_DFL):
+            signal.signal(signal.SIGHUP, hangup)
+            exit_on_signals()
+            assert (signal.getsignal(signal.SIGHUP) == hangup) is (hangup == signal.SIG_IGN)
+        for number in before:
+            with pytest.raises(SystemExit) as status:
+                signal.raise_signal(number)
+            assert status.value.code == 128 + number
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def test_a_byte_that_is_read_again_is_counted_once() -> None:
+    count_in([0])
+    read_at = counted(lambda offset, size: bytes(min(size, 100 - offset)))
+    for offset, size, done in ((10, 5, 5), (10, 5, 5), (12, 8, 10), (0, 5, 10), (90, 50, 90), (95, 5, 90)):
+        assert len(read_at(offset, size)) == min(size, 100 - offset)
+        assert bytes_done() == done
+
+
+def test_turns_have_a_distance_if_there_is_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock.monotonic, sleep=clock.sleep))
+    begin = clock.now
+    for _ in range(3):
+        RateLimit(None).wait()
+    assert clock.now == begin
+    limit, turns = RateLimit(4), list[float]()
+    for pause in (0, 0, 0.125, 10, 0):
+        clock.now += pause
+        limit.wait()
+        turns.append(clock.now - begin)
+    assert turns == [0, 0.25, 0.5, 10.5, 10.75]
 
 
 def test_no_worker_stays_at_the_end() -> None:
@@ -114,6 +255,39 @@ def test_a_worker_can_be_left_in_the_middle_of_sending() -> None:
     assert isinstance(found, Generator)
     found.close()
     assert not is_alive(process)
+
+
+BUSY = """
+import os, sys, time
+from cdxmill.running.processes import run_tasks
+
+def work(number):
+    os.write(1, b"%d\\n" % os.getpid())  # one write, as two processes write
+    if number:
+        time.sleep(600)
+
+found = run_tasks(work, range(3), 2, lambda: None)
+next(found)
+if sys.argv[1:]:
+    sys.exit(7)
+next(found)
+"""
+
+
+def test_busy_workers_end_when_their_parent_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        workers = {int(parent.stdout.readline()) for _ in range(3)}
+        parent.kill()
+        parent.wait()
+        assert outliving(workers) == []
+
+
+def test_a_program_that_exits_between_two_results_does_not_wait_for_the_workers() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BUSY, "exit"], stdout=subprocess.DEVNULL, check=False, timeout=PATIENCE
+    )
+    assert done.returncode == 7
 
 
 class Knot:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from cdxmill.cli.main import main
+from cdxmill.messages import Step
 from cdxmill.running import processes, progress
 from cdxmill.running.processes import bytes_done, count_bytes, count_in, run_tasks
 from cdxmill.running.progress import Progress, listened_to
@@ -93,11 +96,64 @@ def test_a_message_is_printed_beside_a_bar(
     assert "a: is [bold] corrupt\\x1b" in capsys.readouterr().err
 
 
-def test_quiet_prints_nothing(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
-    with progress.Progress("indexing", 10, quiet=True) as running:
-        clock.now += 1000
+def test_a_bar_is_shown_with_the_processes_below_and_is_gone_at_the_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    count_in([0])
+    threads = set(threading.enumerate())
+    with progress.Progress("[bold]reading", 4) as running:
+        running.advance()
+        running.at_work = ["a.warc.gz\x1b", "[red]b.warc.gz" + " x" * 200]
+        capsys.readouterr()
         running.tick()
-    assert capsys.readouterr().err == ""
+        shown = strip(capsys.readouterr().err)
+        assert set(threading.enumerate()) <= threads
+        running.say("a.warc.gz: 17 records" + "y" * 200)
+        out, err = capsys.readouterr()
+    assert re.search(
+        r"━+.* \[bold\]reading: 1/4, .*\n *a.warc.gz\\x1b *\n *\[red\]b.warc.gz( x)+ ?… *$", shown
+    )
+    assert "a.warc.gz: 17 records" + "y" * 200 in err  # on one line, without colors
+    assert "[bold]reading: 1/4" in strip(err)  # the bar is shown again
+    rest = capsys.readouterr()
+    assert (out, rest.out) == ("", "")
+    assert rest.err.endswith("\x1b[2K")  # the bar and the lines below it are erased
+    assert rest.err.count("\x1b[2K") >= 3
+
+
+def test_without_a_bar_a_message_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.Progress("reading", 4) as running:
+        running.say("a: is corrupt\x1b")
+    assert capsys.readouterr().err == "a: is corrupt\\x1b\n"
+
+
+def strip(text: str) -> str:
+    """The text without colors and moves of the cursor."""
+    return re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", text).replace("\r", "")
+
+
+def test_without_a_total_the_bytes_so_far_are_shown(clock: Clock) -> None:
+    count_in([3 << 20])
+    running = progress.Progress("reading", 2, quiet=True)
+    clock.now += 2
+    assert running.line() == "reading: 0/2, 3.0 MiB, 1.5 MiB/s"
+    count_in([0])
+    assert running.line() == "reading: 0/2"
+    assert progress.Progress("reading", 0, quiet=True).line() == "reading: 0/0"
+
+
+def test_quiet_prints_nothing(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for is_terminal in (False, True):
+        monkeypatch.setattr("sys.stderr.isatty", lambda answer=is_terminal: answer)
+        with progress.Progress("indexing", 10, quiet=True) as running:
+            clock.now += 1000
+            running.tick()
+        assert capsys.readouterr().err == ""
 
 
 def test_one_task_shows_progress_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,6 +169,20 @@ def test_one_task_shows_progress_while_it_runs(monkeypatch: pytest.MonkeyPatch) 
     assert seen == [5, 10, 15, 15]
     count_bytes(1)  # the step is over
     assert len(seen) == 4
+
+
+def test_one_task_shows_progress_twice_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, seen = Clock(), list[float]()
+    monkeypatch.setattr(processes, "time", SimpleNamespace(monotonic=clock.monotonic))
+    monkeypatch.setattr(processes._Counter, "ticked", 0.0)
+
+    def work(number: int) -> None:
+        for _ in range(number):
+            clock.now += 0.25
+            count_bytes(1)
+
+    assert len(list(run_tasks(work, [5], 1, lambda: seen.append(clock.now)))) == 1
+    assert seen == [1000.25, 1000.75, 1001.25]
 
 
 def test_only_the_process_of_the_command_shows_progress(
@@ -180,3 +250,25 @@ def test_a_listener_is_called_with_each_tick() -> None:
             progress.advance()
             progress.tick()
         assert seen == [1, 2]
+
+
+def test_a_listener_learns_of_the_end_and_may_end_the_run() -> None:
+    seen: list[Step] = []
+
+    def refuse(step: Step) -> None:
+        raise KeyError(step.name)
+
+    count_in([7])
+    with listened_to(seen.append):
+        with Progress("reading", 3, 100, quiet=True) as progress:
+            progress.done, progress.failures = 2, 1
+        assert seen == [Step("reading", 2, 3, 7, 100, 1)]
+        writing = Progress("writing", 3, quiet=True)
+        with pytest.raises(KeyError, match="writing"), listened_to(refuse), writing, suppress(Exception):
+            writing.tick()
+        with pytest.raises(OSError, match="disk"), Progress("reading", 3, quiet=True):
+            raise OSError("disk")
+        assert len(seen) == 1
+    with Progress("reading", 3, quiet=True):
+        pass
+    assert len(seen) == 1

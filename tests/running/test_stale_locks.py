@@ -44,6 +44,12 @@ def test_a_lock_says_whether_its_run_was_killed(
     assert killed_run(Location(str(tmp_path))) == ("x" if is_killed else None)
 
 
+def test_no_lock_is_that_of_no_run(tmp_path: Path) -> None:
+    assert killed_run(Location(str(tmp_path))) is None
+    (tmp_path / LOCK).write_text("mine")
+    assert killed_run(Location(str(tmp_path))) is None
+
+
 @pytest.mark.parametrize(("renewed", "killed"), [(None, None), (LONG_AGO, "x")])
 def test_a_process_of_another_user_is_no_killed_one(
     renewed: float | None, killed: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -12,6 +12,7 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.errors import RefusedError, UntriedError, UsageError
+from cdxmill.running.processes import run_tasks
 from cdxmill.storage import hosts, patience
 from cdxmill.storage.cache import open_known
 from cdxmill.storage.location import locate
@@ -259,5 +260,16 @@ def test_locks_of_a_killed_process_end(server: RangeServer, file: Served) -> Non
             hosts.refused("a", f"v{number}", 403)
         os._exit(0)
     os.waitpid(child, 0)
+    with pytest.raises(hosts.GivenUp):
+        hosts.wait_for_turn("a", None)
+
+
+def test_what_one_process_of_a_run_learns_of_a_server_all_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "_tables", [])  # nothing is known before the run
+
+    def asking(number: int) -> None:
+        hosts.refused("a", f"u{number}", 403)
+
+    assert len(list(run_tasks(asking, range(hosts.TROUBLES), 2, lambda: None))) == hosts.TROUBLES
     with pytest.raises(hosts.GivenUp):
         hosts.wait_for_turn("a", None)

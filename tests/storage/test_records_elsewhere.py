@@ -17,7 +17,9 @@ from cdxmill.errors import StoppedError
 from cdxmill.formats.own_records import OUTPUTS
 from cdxmill.inputs.named import named_input
 from cdxmill.outputs.existing import Rule
+from cdxmill.outputs.record import OutputRecord, OutputRow
 from cdxmill.outputs.settings import LineSettings
+from cdxmill.running.resume import WorkDirectory
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.storage.location import join, locate
 from cdxmill.storage.walk import files_below
@@ -267,6 +269,30 @@ def test_a_stamp_is_read_as_anybody_reads_it(archives: Path, elsewhere: str, cli
     assert len(sha256) == 64
     assert gzip.decompress(locate(join(elsewhere, "rec.cdx.gz")).read_bytes())
     assert settings
+
+
+def test_a_stamp_counts_for_an_object_of_its_size(elsewhere: str) -> None:
+    """A program that changes a file in place keeps its attributes."""
+    place, row = locate(join(elsewhere, "o")), OutputRow("", "/in/a", "settings", "9-tag", 4, "0f", 0)
+    assert OutputRecord(None).made_from(place) is None
+    for data, found in ((b"data", row), (b"other", None)):
+        with place.write_atomic(stamp=row.stamp) as file:
+            file.write(data)
+        assert OutputRecord(None).made_from(place) == found
+    with place.write_atomic() as file:
+        file.write(b"data")
+    assert OutputRecord(None).made_from(place) is None
+
+
+def test_results_of_tasks_are_kept_at_a_url(elsewhere: str) -> None:
+    place = locate(join(elsewhere, "C/.work"))
+    WorkDirectory(place, "job").save("step-00001", {"a": 1})
+    assert WorkDirectory(place, "job").load("step-00001") == {"a": 1}
+    work = WorkDirectory(place, "another job")
+    assert work.load("step-00001") is None
+    work.save("step-00001", 2)
+    work.remove()
+    assert content(elsewhere) == {}
 
 
 def test_indexes_of_a_wacz_can_be_read_at_a_url(elsewhere: str, archives: Path) -> None:

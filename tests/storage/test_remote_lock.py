@@ -9,6 +9,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,12 +20,13 @@ from cdxmill.commands.clusters import publish
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.running import lock
 from cdxmill.running.lock import check_held, hold, renew_held
-from cdxmill.running.progress import Progress
+from cdxmill.running.progress import WITH_EACH_TICK, Progress
 from cdxmill.storage import s3
 from cdxmill.storage.local import temporary_name
 from cdxmill.storage.location import Location, locate
 
 from ..conftest import RunCdxmill
+from ..material.clock import Clock
 
 TAKEN = "another run has taken this directory"
 
@@ -95,6 +97,59 @@ def test_a_lock_that_another_run_has_taken_stops_this_one(
         with pytest.raises(StoppedError, match=TAKEN), Progress("working", 1, quiet=True) as progress:
             progress.tick()
     assert json.loads((place / ".lock").read_bytes())["run"] == "x"  # it is the other one's
+    assert WITH_EACH_TICK == []
+
+
+def test_a_lock_is_renewed_when_it_is_time_to(elsewhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, notes = Clock(), list[str]()
+    names = {name: getattr(time, name) for name in ("time", "strftime", "gmtime")}
+    monkeypatch.setattr(lock, "time", SimpleNamespace(monotonic=clock.monotonic, **names))
+    file = locate(elsewhere) / ".lock"
+    with hold(elsewhere, notes.append):
+        for call, passed, is_renewed in (
+            (renew_held, lock.RENEWED - 1, False),
+            (renew_held, 2, True),
+            (check_held, lock.RENEWED - 1, False),
+            (check_held, 2, True),
+            (renew_held, lock.RENEWED + 1, True),
+        ):
+            before = file.read_bytes()
+            clock.now += passed
+            call()
+            assert (file.read_bytes() != before) is is_renewed
+    assert notes == []
+
+
+def test_a_thread_checks_the_remote_locks_that_are_its_own(elsewhere: str, tmp_path: Path) -> None:
+    other = hold(elsewhere)
+    with hold(tmp_path), ThreadPoolExecutor(1) as pool:
+        pool.submit(other.__enter__).result()
+        lock_of(locate(elsewhere))
+        check_held()
+        with pytest.raises(StoppedError, match=TAKEN):
+            pool.submit(check_held).result()
+        pool.submit(other.__exit__, None, None, None).result()
+
+
+def test_a_run_holds_a_directory_whose_lock_is_its_own(
+    elsewhere: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A switch on HDFS moves the lock; or the answer to the request that wrote it was lost."""
+    first, second = locate(elsewhere) / "a", locate(elsewhere) / "b"
+    with hold(first):
+        write(second / ".lock", (first / ".lock").read_bytes())
+        with hold(second):
+            check_held()
+    swap = Location.swap
+
+    def lost(place: Location, known: bytes | None, data: bytes) -> bool:
+        swap(place, known, data)
+        return False
+
+    monkeypatch.setattr(Location, "swap", lost)
+    with hold(first):
+        check_held()
+    assert content(first) == content(second) == {}
 
 
 def test_the_lock_of_a_killed_run_is_taken_and_no_other_file(elsewhere: str) -> None:
@@ -106,10 +161,11 @@ def test_the_lock_of_a_killed_run_is_taken_and_no_other_file(elsewhere: str) -> 
             assert was_killed
             assert json.loads((place / ".lock").read_bytes())["process"] == os.getpid()
         assert place.entries() == {}
-    write(place / ".lock", b"mine")
-    with pytest.raises(UsageError, match="is not the lock of a run at a URL"), hold(elsewhere):
-        pass
-    assert content(place) == {".lock": b"mine"}
+    for text in (b"mine", b'{"a": 1}', b'["run"]', b""):
+        write(place / ".lock", text)
+        with pytest.raises(UsageError, match="is not the lock of a run at a URL"), hold(elsewhere):
+            pass
+        assert content(place) == {".lock": text}
 
 
 def test_temporary_files_of_killed_workers_are_deleted_on_hdfs(elsewhere: str) -> None:
