@@ -135,7 +135,7 @@ def _states(
 
     def ask(archive: Input) -> _State:
         output = outputs[archive]
-        has_failed = _has_failures(output) or identity(archive.location) in failed
+        has_failed = _has_failures(output) or (bool(failed) and identity(archive.location) in failed)
         return _by_record(output, archive, record.made_from(output), settings, has_failed)
 
     is_remote = directory is None or any(archive.location.is_remote for archive in outputs)
