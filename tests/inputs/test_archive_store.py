@@ -12,6 +12,7 @@ from cdxmill.inputs import archive_store
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.storage import patience
 
+from ..material.open_files import open_files
 from ..storage.range_server import serving
 
 
@@ -23,12 +24,6 @@ def copies(pywb_warcs: Path, tmp_path: Path) -> list[str]:
     for name in names:
         (tmp_path / name).write_bytes(data)
     return names
-
-
-def open_files(directory: Path) -> list[str]:
-    """Names of the files of a folder that this process has open."""
-    paths = map(Path.resolve, Path("/proc/self/fd").iterdir())
-    return sorted(path.name for path in paths if path.parent == directory)
 
 
 def test_the_least_recently_used_archive_is_closed(

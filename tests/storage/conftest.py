@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -70,6 +72,26 @@ def deaf() -> Iterator[str]:
 @pytest.fixture
 def file(server: RangeServer) -> Served:
     return server.add(A, BODY)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is synced and renamed, in order."""
+    made: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def note_sync(handle: int) -> None:
+        path = Path(f"/proc/self/fd/{handle}").readlink()
+        made.append("sync file" if path.is_file() else f"sync {path.name}/")
+        fsync(handle)
+
+    def note_rename(path: Path, target: Path) -> Path:
+        made.append("rename")
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", note_sync)
+    monkeypatch.setattr(Path, "replace", note_rename)
+    return made
 
 
 @pytest.fixture

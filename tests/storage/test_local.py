@@ -12,31 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.errors import InputError, RefusedError, StoppedError
+from cdxmill.errors import InputError, RefusedError, StoppedError, UsageError
 from cdxmill.running.resume import WorkDirectory
 from cdxmill.storage import local
 from cdxmill.storage.location import Location, locate
-from cdxmill.storage.own import append_rows, create_own
 
-
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is synced and renamed, in order."""
-    made: list[str] = []
-    fsync, replace = os.fsync, Path.replace
-
-    def note_sync(handle: int) -> None:
-        path = Path(f"/proc/self/fd/{handle}").readlink()
-        made.append("sync file" if path.is_file() else f"sync {path.name}/")
-        fsync(handle)
-
-    def note_rename(path: Path, target: Path) -> Path:
-        made.append("rename")
-        return replace(path, target)
-
-    monkeypatch.setattr(os, "fsync", note_sync)
-    monkeypatch.setattr(Path, "replace", note_rename)
-    return made
+from ..material.open_files import open_files
 
 
 def test_a_file_is_synced_before_its_rename_and_its_directory_after(tmp_path: Path, calls: list[str]) -> None:
@@ -108,30 +89,6 @@ def test_of_a_link_to_a_directory_the_link_is_removed(tmp_path: Path) -> None:
         assert (tmp_path / "mine/file").exists()
 
 
-def test_half_a_row_is_an_error_and_does_not_stay(tmp_path: Path) -> None:
-    table = tmp_path / "failures.tsv"
-    append_rows(table, [["a", "b"]])
-    code = (
-        "import resource, signal, sys; from pathlib import Path; from cdxmill.storage.own import append_rows\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (8, 8))\n"
-        "append_rows(Path(sys.argv[1]), [['c' * 100]])"
-    )
-    done = subprocess.run([sys.executable, "-c", code, table], capture_output=True, check=False)
-    assert b"StoppedError" in done.stderr
-    assert table.read_bytes() == b"a\tb\n"
-
-
-def test_a_row_after_half_a_row_has_its_own_line(tmp_path: Path) -> None:
-    """One of several processes is killed in the middle of a row. The others go on."""
-    table = tmp_path / "failures.tsv"
-    append_rows(table, [["a", "b"]])
-    with table.open("ab") as file:
-        file.write(b"half a")
-    append_rows(table, [["c", "d"], ["e", "f"]])
-    assert table.read_bytes() == b"a\tb\nhalf a\nc\td\ne\tf\n"
-
-
 def test_a_work_directory_is_emptied_after_a_restart_of_the_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,15 +102,6 @@ def test_a_work_directory_is_emptied_after_a_restart_of_the_machine(
     boot.unlink()
     assert WorkDirectory(tmp_path / "work", "job").load("result") is None
     assert WorkDirectory(tmp_path / "work", "job") is not None
-
-
-def test_a_new_file_of_a_run_replaces_what_has_its_name(tmp_path: Path) -> None:
-    (tmp_path / "other").write_bytes(b"mine")
-    (tmp_path / "link").symlink_to("other")
-    with create_own(tmp_path / "link") as file:
-        file.write(b"new")
-    assert ((tmp_path / "link").is_symlink(), (tmp_path / "link").read_bytes()) == (False, b"new")
-    assert (tmp_path / "other").read_bytes() == b"mine"
 
 
 _WRITER = """
@@ -236,3 +184,157 @@ def test_what_cannot_be_renamed_stops_the_run(tmp_path: Path) -> None:
         here.exchange(absent)
     with pytest.raises(StoppedError, match="No such file or directory"):
         absent.move(here)
+
+
+def test_a_file_is_closed_after_its_reads_and_what_cannot_be_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a file on a network, a read may return less than is there."""
+    (tmp_path / "a").write_bytes(bytes(range(100)))
+    pread = os.pread
+    monkeypatch.setattr(os, "pread", lambda file, size, offset: pread(file, min(size, 7), offset))
+    with local.open_ranges(str(tmp_path / "a")) as read_at:
+        assert open_files(tmp_path) == ["a"]
+        assert read_at(10, 80) == bytes(range(10, 90))
+        assert read_at(90, 80) == bytes(range(90, 100))
+    for name, told in (
+        ("", "Is a directory"),
+        ("absent", "No such file"),
+        ("a\0b", "no file can have this name"),
+    ):
+        with pytest.raises(InputError, match=told), local.open_ranges(f"{tmp_path}/{name}"):
+            pass
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="save it to a file"), local.open_ranges(str(tmp_path / "pipe")):
+        pass
+    assert open_files(tmp_path) == []
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
+def test_a_directory_that_cannot_be_synced_stops_the_run(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsync = os.fsync
+
+    def fail_for_directories(handle: int) -> None:
+        if Path(f"/proc/self/fd/{handle}").is_dir():
+            raise OSError(number, os.strerror(number))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", fail_for_directories)
+    with pytest.raises(StoppedError, match=os.strerror(number)), local.write_atomic(tmp_path / "a") as file:
+        file.write(b"x")
+    with pytest.raises(StoppedError, match=os.strerror(number)):
+        local.sync_directories([tmp_path / "a"])
+    assert open_files(tmp_path) == []
+    number = errno.EINVAL
+    with local.write_atomic(tmp_path / "a") as file:
+        file.write(b"x")
+    assert (tmp_path / "a").read_bytes() == b"x"
+
+
+def test_an_unsynced_file_has_its_rights(tmp_path: Path, calls: list[str]) -> None:
+    with local.write_atomic(tmp_path / "a", sync_file=False, mode=0o600) as file:
+        file.write(b"x")
+    assert calls == ["rename"]
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o600
+    assert open_files(tmp_path) == []
+
+
+def test_new_directories_stay_only_if_something_is_written(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), local.write_named(str(tmp_path / "a/b/c")):
+        raise KeyError
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "a").mkdir()
+    with pytest.raises(KeyError), local.new_directory(tmp_path / "a/b"):
+        (tmp_path / "a/b/file").touch()
+        raise KeyError
+    assert (tmp_path / "a/b/file").exists()
+    assert local.create_directory(tmp_path / "a/b") == []
+    assert local.create_directory(tmp_path / "a/c/d") == [tmp_path / "a/c/d", tmp_path / "a/c"]
+    with pytest.raises(StoppedError, match="File exists"), local.new_directory(tmp_path / "a/b/file"):
+        pass
+
+
+def test_a_pipe_that_the_user_named_is_written_directly(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reading = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    with local.write_named(str(tmp_path / "pipe")) as file:
+        file.write(b"x")
+    assert os.read(reading, 9) == b"x"
+    os.close(reading)
+    target = os.open(tmp_path / "out", os.O_RDWR | os.O_CREAT)
+    for place in ("/dev/fd", "/proc/self/fd"):
+        with local.write_named(f"{place}/{target}") as file:
+            file.write(place.encode())
+        assert (tmp_path / "out").read_bytes() == place.encode()
+    os.close(target)
+    (tmp_path / "link").symlink_to("out")
+    with local.write_named(str(tmp_path / "link")) as file:
+        file.write(b"new")
+    assert not (tmp_path / "link").is_symlink()
+    assert (tmp_path / "out").read_bytes() == b"/proc/self/fd"
+
+
+def test_the_name_of_an_unfinished_file_has_the_attempt_of_hadoop(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert local.OWN_TEMPORARY.fullmatch(local.temporary_name("a"))
+    monkeypatch.setenv("mapreduce_task_attempt_id", "attempt_1_0")
+    assert local.temporary_name("a").startswith(f".a.attempt_1_0.{os.getpid()}-")
+    assert not local.OWN_TEMPORARY.fullmatch(local.temporary_name("a"))
+    assert len(os.fsencode(local.temporary_name("ü" * 200))) == 255
+
+
+def test_a_file_is_no_directory_for_outputs(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for check in (local.make_directory, local.check_directory):
+        with pytest.raises(UsageError, match="file: is not a directory; choose another output directory"):
+            check(tmp_path / "file")
+        check(tmp_path)
+    local.check_directory(tmp_path / "absent")
+    local.check_above(str(tmp_path / "absent/below"))
+    for name in ("file/below", "file/far/below"):
+        with pytest.raises(UsageError, match="file is not a directory; choose another output"):
+            local.check_above(str(tmp_path / name))
+    with pytest.raises(StoppedError, match="cannot be written"):
+        local.make_directory(tmp_path / "file/below")
+
+
+def test_a_directory_that_cannot_be_listed_is_no_empty_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: str) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    (tmp_path / "file").touch()
+    for name in ("absent", "file", "a\0b"):
+        assert local.list_directory(str(tmp_path / name)) == {}
+    monkeypatch.setattr(os, "scandir", fail)
+    with pytest.raises(RefusedError):
+        local.list_directory(str(tmp_path))
+
+
+def test_a_directory_with_files_is_deleted_as_a_tree_only(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/file").touch()
+    with pytest.raises(StoppedError, match="not empty"):
+        local.remove(str(tmp_path / "a"))
+    assert (tmp_path / "a/file").exists()
+    local.remove_tree(str(tmp_path / "a"))
+    for remove in (local.remove, local.remove_tree):
+        (tmp_path / "empty").mkdir()
+        remove(str(tmp_path / "empty"))
+        remove(str(tmp_path / "empty"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_access_rights_are_copied_and_directories_exchanged(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).touch()
+    (tmp_path / "a").chmod(0o711)
+    local.copy_mode(str(tmp_path / "a"), str(tmp_path / "b"))
+    assert (tmp_path / "b").stat().st_mode & 0o777 == 0o711
+    local.copy_mode(str(tmp_path / "absent"), str(tmp_path / "b"))
+    assert local.exchange(str(tmp_path / "a"), str(tmp_path / "b"))
+    assert (tmp_path / "a/b").exists()
+    assert (tmp_path / "b/a").exists()
