@@ -39,6 +39,8 @@ class NameNode(QuietServer):
         """Bytes of a body after which the connection is closed, one per request."""
         self.says_length = True
         """Whether an answer says how long its body is."""
+        self.short: list[int] = []
+        """Bytes that are kept of the next files that are written."""
         self.lost: list[str] = []
         """Operations that are done but not answered, one per request."""
         self.has_attributes = True
@@ -108,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(200, self.server.files[path].body[offset : offset + length])
 
     def _create(self, path: str, query: dict[str, str], body: bytes) -> None:
-        self.server.put(path, body)
+        self.server.put(path, body[: self.server.short.pop(0)] if self.server.short else body)
         self._answer(201, b"")
 
     def _rename(self, path: str, query: dict[str, str], body: bytes) -> None:

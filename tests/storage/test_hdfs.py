@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
+from io import BytesIO
 
 import pytest
 
@@ -220,6 +223,14 @@ def test_a_write_that_fails_on_its_way_is_sent_again_whole(node: NameNode, hurry
     assert node.files.keys() == {PATH, "/b"}
 
 
+def test_a_file_that_was_not_written_completely_is_sent_again(node: NameNode, hurry: None) -> None:
+    node.short = [0, len(BODY) - 1]
+    with locate("hdfs:///b").write_atomic() as file:
+        file.write(BODY)
+    assert node.files["/b"].body == BODY
+    assert node.operations().count("data CREATE") == 3
+
+
 def test_a_rename_whose_answer_is_lost_was_done(node: NameNode, hurry: None) -> None:
     node.lost = ["RENAME"]
     with locate("hdfs:///b").write_atomic() as file:
@@ -289,3 +300,65 @@ def test_ranges_one_after_the_other_are_read_from_one_answer(node: NameNode) -> 
         for offset in (5000, 5100, 0):
             assert read_at(offset, 100) == BODY[offset : offset + 100], "another place is another answer"
         assert read_at(len(BODY) - 50, 100) == BODY[-50:]
+
+
+def test_a_file_with_a_known_content_is_replaced(node: NameNode) -> None:
+    place = locate("hdfs:///lock")
+    assert not place.swap(b"old", b"new")
+    for text in (b"old and more", b"ol", b""):
+        node.put("/lock", text)
+        assert not place.swap(b"old", b"new")
+        assert not place.swap(None, b"new")
+        assert node.files["/lock"].body == text
+    node.put("/lock", b"old")
+    assert place.swap(b"old", b"new")
+    assert node.files["/lock"].body == b"new"
+    assert node.files.keys() == {PATH, "/lock"}
+
+
+def test_a_private_file_has_its_rights_before_its_content(node: NameNode) -> None:
+    for is_private in (True, False):
+        hdfs.put(BytesIO(b"secret"), "hdfs:///keys", is_private=is_private)
+    given = [query.get("permission") for op, _, query in node.seen if op == "CREATE"]
+    assert given == ["600", None]
+
+
+@pytest.mark.parametrize("name", ["number", "modified", "body"])
+def test_any_change_of_a_file_is_noticed(name: str, node: NameNode) -> None:
+    """It has another id, time or size."""
+    with (
+        pytest.raises(InputError, match="has changed while it was read; run it again"),
+        locate(URL).open_ranges() as read_at,
+    ):
+        read_at(0, 10)
+        node.files[PATH] = replace(node.files[PATH], **{name: b"" if name == "body" else 7})
+
+
+def test_connections_go_back_to_the_pool_or_are_closed(node: NameNode, hurry: None) -> None:
+    """A body that was read to its end, or is short, keeps its connection; one with much left ends it."""
+    pool = hdfs._client(os.getpid(), "")._pool.connection_from_url(node.address)
+    with locate("hdfs:///crawl/a.warc.gz").open_ranges() as read_at:
+        for _ in range(3):
+            read_at(0, len(BODY))
+        assert pool.num_connections == 1
+        read_at(0, 100)
+        read_at(100, 100)
+        read_at(0, 100)
+    locate("hdfs:///crawl/a.warc.gz").status()
+    assert pool.num_connections == 2
+
+
+def test_rights_are_those_of_another_directory(node: NameNode) -> None:
+    node.put("/one/a", b"")
+    node.put("/other/a", b"")
+    node.modes["/one"] = "711"
+    hdfs.copy_mode("hdfs:///one", "hdfs:///other")
+    hdfs.copy_mode("hdfs:///absent", "hdfs:///other")
+    assert node.modes == {"/one": "711", "/other": "711"}
+
+
+def test_what_does_not_exist_is_not_moved_although_the_target_exists(node: NameNode) -> None:
+    node.put("/target", b"kept")
+    with pytest.raises(StoppedError, match="no such file"):
+        locate("hdfs:///absent").move(locate("hdfs:///target"))
+    assert node.files["/target"].body == b"kept"

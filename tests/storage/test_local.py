@@ -9,14 +9,16 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cdxmill.errors import InputError, RefusedError, StoppedError, UsageError
+from cdxmill.errors import InputError, OutageError, RefusedError, StoppedError, UsageError
 from cdxmill.running.resume import WorkDirectory
 from cdxmill.storage import local
 from cdxmill.storage.location import Location, locate
 
+from ..material.failing_disk import fail_reads
 from ..material.open_files import open_files
 
 
@@ -141,6 +143,7 @@ def test_what_a_killed_run_left_of_a_named_file_is_deleted_and_what_is_being_wri
     with local.write_named(str(path)) as file:
         file.write(b"ours")
         assert len(list(tmp_path.iterdir())) == 2 + len(others)
+    assert open_files(tmp_path) == []
     assert path.read_bytes() == b"ours"
     alive.communicate(timeout=60)
     assert alive.returncode == 0
@@ -154,6 +157,7 @@ def test_a_link_with_the_name_of_an_unfinished_file_is_not_followed(tmp_path: Pa
     os.mkfifo(tmp_path / ".o.2-0123abcd.tmp")
     local.drop_unfinished(tmp_path / "o")
     assert (tmp_path / "precious").read_bytes() == b"mine"
+    assert (tmp_path / ".o.1-0123abcd.tmp").is_symlink()
     local.drop_unfinished(tmp_path / "absent/o")
 
 
@@ -210,6 +214,17 @@ def test_a_file_is_closed_after_its_reads_and_what_cannot_be_read_at_once(
     assert open_files(tmp_path) == []
 
 
+def test_a_disk_that_fails_later_is_an_outage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").write_bytes(b"x")
+    with local.open_ranges(str(tmp_path / "a")) as read_at:
+        fail_reads(monkeypatch, "a")
+        with pytest.raises(OutageError, match=r"a: cannot be read \(Input/output error\)"):
+            read_at(0, 1)
+    with pytest.raises(OutageError), local.open_ranges(str(tmp_path / "a")):
+        pass
+    assert open_files(tmp_path) == []
+
+
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
 def test_a_directory_that_cannot_be_synced_stops_the_run(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -233,6 +248,20 @@ def test_a_directory_that_cannot_be_synced_stops_the_run(
     assert (tmp_path / "a").read_bytes() == b"x"
 
 
+def test_an_error_without_a_number_is_told_by_its_text(tmp_path: Path) -> None:
+    assert str(local.input_error("a", OSError("odd"))) == "a: cannot be read (odd)"
+    with pytest.raises(StoppedError, match=r"a: cannot be written \(odd\)"), local.stopping(tmp_path / "a"):
+        raise OSError("odd")
+
+
+def test_all_of_a_file_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: sizes.append(os.fstat(handle).st_size))
+    with local.write_atomic(tmp_path / "a", sync_name=False) as file:
+        file.write(b"written")
+    assert sizes == [7]
+
+
 def test_an_unsynced_file_has_its_rights(tmp_path: Path, calls: list[str]) -> None:
     with local.write_atomic(tmp_path / "a", sync_file=False, mode=0o600) as file:
         file.write(b"x")
@@ -254,6 +283,21 @@ def test_new_directories_stay_only_if_something_is_written(tmp_path: Path) -> No
     assert local.create_directory(tmp_path / "a/c/d") == [tmp_path / "a/c/d", tmp_path / "a/c"]
     with pytest.raises(StoppedError, match="File exists"), local.new_directory(tmp_path / "a/b/file"):
         pass
+
+
+def test_a_directory_that_another_process_creates_at_the_same_time_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mkdir = Path.mkdir
+
+    def mkdir_late(path: Path, *args: Any, **options: Any) -> None:
+        mkdir(path, *args, **options)
+        if path == tmp_path / "a":
+            mkdir(path / "b")
+
+    monkeypatch.setattr(Path, "mkdir", mkdir_late)
+    assert local.create_directory(tmp_path / "a/b")[-1] == tmp_path / "a"
+    assert (tmp_path / "a/b").is_dir()
 
 
 def test_a_pipe_that_the_user_named_is_written_directly(tmp_path: Path) -> None:

@@ -40,6 +40,18 @@ def test_a_directory_is_deleted_at_the_end(tmp_path: Path) -> None:
     assert open_files(tmp_path) == []
 
 
+def test_a_directory_is_where_the_system_has_such_and_may_be_gone_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "cdxmill-run-dead0000").mkdir()
+    (tmp_path / "cdxmill-run-dead0000/.lock").touch()
+    with temporary_directory() as directory:
+        assert names(tmp_path) == {Path(directory).name}
+        shutil.rmtree(directory)
+    assert open_files(tmp_path) == []
+
+
 def test_a_later_run_deletes_only_the_directories_of_killed_runs(tmp_path: Path) -> None:
     foreign = {"cdxmill-branches", "cdxmill-run-x", "cdxmill-run-notes.txt", "cdxmill-run-linked00"}
     for name in foreign - {"cdxmill-run-linked00"}:
