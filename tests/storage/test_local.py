@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -134,6 +137,19 @@ def test_a_file_is_no_directory_for_outputs(tmp_path: Path) -> None:
         local.make_directory(tmp_path / "file/below")
 
 
+@pytest.mark.parametrize(("number", "found"), [(errno.ENOENT, True), (errno.EIO, False)])
+def test_an_entry_may_be_deleted_while_it_is_listed(
+    number: int, found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise OSError(number, os.strerror(number))
+
+    entry = SimpleNamespace(name="a", path="a", is_dir=lambda: False, is_file=lambda: True, stat=fail)
+    monkeypatch.setattr(os, "scandir", lambda path: nullcontext([entry]))
+    with nullcontext() if found else pytest.raises(OutageError, match="a: cannot be read"):
+        assert local.list_directory(str(tmp_path)) == {}
+
+
 def test_a_directory_that_cannot_be_listed_is_no_empty_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,3 +189,17 @@ def test_access_rights_are_copied_and_directories_exchanged(tmp_path: Path) -> N
     assert local.exchange(str(tmp_path / "a"), str(tmp_path / "b"))
     assert (tmp_path / "a/b").exists()
     assert (tmp_path / "b/a").exists()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, None, errno.EIO])
+def test_a_system_that_cannot_exchange_directories_says_so(
+    number: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        ctypes.set_errno(number or 0)
+        return -1
+
+    library = SimpleNamespace(**{} if number is None else {"renameat2": refuse})
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: library)
+    with pytest.raises(StoppedError, match="Input/output") if number == errno.EIO else nullcontext():
+        assert local.exchange(str(tmp_path / "a"), str(tmp_path / "b")) is False
