@@ -80,7 +80,7 @@ def test_files_of_webhdfs_and_of_hadoop_are_read(
         (tmp_path / "far" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "far" / name).write_bytes(f"{name} 2020 {{}}\n".encode())
     urls = ["hdfs:///cdx/a.cdx", *(f"s3://b/{name}" for name in ("one/a.cdx", "one/b.cdx", "two/a.cdx"))]
-    absent = "s3://b/one/absent.cdx"
+    absent = "s3://b/one/none.cdx"
     found = texts_of([*urls, absent, urls[1]])
     assert found.pop(absent) == "AbsentError: cannot be read (no such file)"
     assert found == {url: f"{url.removeprefix('s3://b/')} 2020 {{}}\n".encode() for url in urls[1:]} | {
