@@ -316,3 +316,10 @@ def test_without_boto3_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(UsageError) as caught, open_ranges(URL):
         pass
     assert str(caught.value) == "s3:// needs boto3: pip install './cdxmill[s3]', with a checkout in ./cdxmill"
+
+
+def test_with_a_key_of_the_customer_the_etag_shows_no_change(file: Served) -> None:
+    file.headers |= {"x-amz-meta-cdxmill": "mine", "x-amz-meta-cdxmill-etag": "other"}
+    assert s3.stamped(URL)[1] == ""
+    file.headers["x-amz-server-side-encryption-customer-algorithm"] = "AES256"
+    assert s3.stamped(URL)[1] == "mine"

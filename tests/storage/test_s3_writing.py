@@ -215,6 +215,13 @@ def test_a_small_file_is_written_if_nobody_has_written_it(
     assert [one for one in deciding.seen if one in ("if", "always")] == requests
 
 
+def test_each_try_of_a_small_file_is_one_request(deciding: type[_Deciding]) -> None:
+    deciding.statuses = [(500, "InternalError")] * 99
+    with pytest.raises(StoppedError, match=r"^s3://b/k: did not answer \(500\) after 8 tries"):
+        locate("s3://b/k").swap(None, b"mine")
+    assert deciding.seen.count("if") == 8
+
+
 def test_a_file_that_changes_after_it_was_compared_is_not_replaced(
     bucket: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
