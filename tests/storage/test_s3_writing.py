@@ -14,6 +14,7 @@ import pytest
 
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.storage import s3
+from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import locate
 from tests.material.background import in_background
 
@@ -65,7 +66,7 @@ def test_directories_are_listed_whole(bucket: Any, monkeypatch: pytest.MonkeyPat
     bucket.put_object(Bucket="written", Key="many/", Body=b"")
     assert bucket.list_objects_v2(Bucket="written")["IsTruncated"]
     assert len(locate("s3a://written/many").entries()) == 105
-    assert "many" in locate("s3://written").entries()
+    assert locate("s3://written").entries()["many"] == Entry(0, 0, is_directory=True)
 
 
 def test_a_bucket_that_does_not_exist_stops_the_run(bucket: Any) -> None:
@@ -157,12 +158,15 @@ def test_an_upload_that_fails_half_way_is_aborted(failing: list[str]) -> None:
 
 
 class _Deciding(_Failing):
-    """Answers PUTs with `statuses`. It has an object that nobody may delete."""
+    """Answers PUTs with `statuses`. It has an object that nobody may delete, on the second page of its list."""
 
     statuses: list[tuple[int, str]]
 
     def do_GET(self) -> None:
-        self._answer(200, b"<R><Name>b</Name><Contents><Key>c/a</Key><Size>1</Size></Contents></R>")
+        page = b"<IsTruncated>true</IsTruncated><NextContinuationToken>2</NextContinuationToken>"
+        if "continuation-token=2" in self.path:
+            page = b"<Contents><Key>c/a</Key><Size>1</Size></Contents>"
+        self._answer(200, b"<R><Name>b</Name>%b</R>" % page)
 
     def do_POST(self) -> None:
         error = b"<Error><Key>c/a</Key><Code>AccessDenied</Code></Error>"

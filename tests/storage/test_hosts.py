@@ -1,0 +1,286 @@
+"""What a run knows of each server: turns, pauses, and when a server is given up and asked again."""
+
+from __future__ import annotations
+
+import os
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from cdxmill.errors import InputError, OutageError, UntriedError, UsageError
+from cdxmill.storage import hosts, patience
+from cdxmill.storage.optional import optional
+from cdxmill.storage.patience import TryAgain, persistently, read_range
+
+from ..material.clock import Clock
+
+HOST = "archive.example"
+URL = f"https://{HOST}/a.warc.gz"
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The time, and a new table."""
+    standing = Clock()
+    for module in (hosts, patience):
+        monkeypatch.setattr(module, "time", standing)
+    monkeypatch.setattr(hosts, "_tables", [])
+    return standing
+
+
+def is_given_up(host: str = HOST) -> bool:
+    try:
+        hosts.wait_for_turn(host, None)
+    except hosts.GivenUp:
+        return True
+    return False
+
+
+def refuse(*names: str) -> None:
+    for name in names:
+        hosts.refused(HOST, name, 403)
+
+
+def test_a_burst_is_free_and_further_requests_are_spread(clock: Clock) -> None:
+    waits = [hosts.wait_for_turn(HOST, 10.0) for _ in range(67)]
+    assert waits == pytest.approx([0.0] * 64 + [0.1] * 3, abs=1e-6)
+    assert hosts.wait_for_turn("other.example", 10.0) == hosts.wait_for_turn(HOST, None) == 0
+    clock.now += 2.0
+    waits = [hosts.wait_for_turn(HOST, 10.0) for _ in range(21)]
+    assert waits == pytest.approx([0.0] * 20 + [0.1], abs=1e-6)
+
+
+def test_a_pause_is_as_long_as_the_longest_that_is_asked_for(clock: Clock) -> None:
+    hosts.pause(HOST, 7.0)
+    hosts.pause(HOST, 3.0)
+    for rate, wait in ((10.0, 7.0), (None, 0.0)):
+        assert hosts.wait_for_turn(HOST, rate) == pytest.approx(wait)
+    hosts.pause(HOST, 5.0)
+    assert hosts.wait_for_turn(HOST, None) == pytest.approx(5.0)
+
+
+def test_who_waits_sees_what_other_workers_are_told(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    def sleep(seconds: float) -> None:
+        if clock.now == 1000:
+            hosts.pause(HOST, 4.0)
+        else:
+            refuse("a", "b", "c")
+        clock.now += seconds
+
+    waiting = SimpleNamespace(monotonic=clock.monotonic, sleep=sleep)
+    monkeypatch.setattr(hosts, "time", waiting)
+    hosts.pause(HOST, 1.0)
+    with pytest.raises(hosts.GivenUp, match=r"refused 3 files in a row \(403\)"):
+        hosts.wait_for_turn(HOST, None)
+    assert clock.now == pytest.approx(1004.0)
+
+
+def test_three_files_that_are_refused_in_a_row_are_too_many(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse("a", "a", "a", "b", "b")
+    assert not is_given_up()
+    clock.now += 2
+    hosts.answered(HOST)
+    refuse("c", "d")
+    with optional():
+        refuse("e")
+    monkeypatch.setenv("CDXMILL_POLITE", "off")
+    refuse("f")
+    monkeypatch.delenv("CDXMILL_POLITE")
+    hosts.refused("", "g", 403)
+    assert not is_given_up()
+    refuse("h")
+    assert is_given_up()
+    assert hosts.was_given_up(HOST)
+    assert not is_given_up("other.example")
+    clock.now += 899
+    assert is_given_up()
+    clock.now += 2
+    assert not is_given_up()
+    assert hosts.was_given_up(HOST)
+    hosts.answered(HOST)
+    assert not hosts.was_given_up(HOST)
+    refuse("i", "j")
+    assert not is_given_up()
+
+
+def test_a_server_that_did_not_answer_is_dead_or_has_three_tries(clock: Clock) -> None:
+    hosts.failed(HOST, "a", "503", None)
+    hosts.failed(HOST, "b", "503", None)
+    assert not is_given_up()
+    assert hosts.is_silent(HOST)
+    hosts.answered(HOST)
+    assert not hosts.is_silent(HOST)
+    assert hosts.has_answered(HOST)
+    began = clock.now
+    clock.now += 10
+    hosts.answered(HOST)
+    clock.now += 10
+    hosts.failed(HOST, "c", "503", began)
+    assert not is_given_up(), "it has answered meanwhile"
+    clock.now += 20
+    hosts.failed(HOST, "d", "timed out", began + 30)
+    with pytest.raises(hosts.GivenUp, match=r"^did not answer \(timed out\)$"):
+        hosts.wait_for_turn(HOST, None)
+    clock.now += 61
+    assert not is_given_up()
+
+
+def test_a_new_run_forgets_what_was_given_up_and_keeps_pauses(clock: Clock) -> None:
+    refuse("a", "b", "c")
+    hosts.pause(HOST, 5.0)
+    assert hosts.is_first(HOST, hosts.WHOLE)
+    hosts.begin_run()
+    assert not hosts.was_given_up(HOST)
+    assert hosts.is_first(HOST, hosts.WHOLE)
+    assert hosts.wait_for_turn(HOST, None) == pytest.approx(5.0)
+
+
+def test_each_note_is_printed_once(clock: Clock) -> None:
+    for note in (hosts.SLOWED, hosts.TROUBLED, hosts.WHOLE):
+        assert [hosts.is_first(HOST, note) for _ in range(2)] == [True, False]
+    hosts.answered(HOST)
+    found = [hosts.is_first(HOST, note) for note in (hosts.SLOWED, hosts.TROUBLED, hosts.WHOLE)]
+    assert found == [False, True, False]
+
+
+def test_servers_that_share_a_place_do_not_share_what_is_known() -> None:
+    slots = 2 * hosts._SLOTS
+    names = [name for name in (f"a{number}.example" for number in range(9999)) if hash(name) % slots < 2][:5]
+    for number, name in enumerate(names):
+        hosts.pause(name, number)
+    assert [hosts.wait_for_turn(name, None) for name in names[::2]] == pytest.approx([0.0, 2.0, 2.0])
+    hosts.failed(names[1], "a", "503", 0.0)
+    assert [is_given_up(name) for name in names] == [False, True, False, False, False]
+
+
+def test_forked_processes_know_the_same() -> None:
+    hosts.share()
+    child = os.fork()
+    if not child:
+        try:
+            refuse("a", "b", "c")
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert is_given_up()
+
+
+def test_an_error_while_something_is_noted_leaves_no_lock() -> None:
+    for _ in range(2):
+        with pytest.raises(KeyError), hosts._table().changing(HOST) as found:
+            found.pause = time.monotonic() + 1e9
+            raise KeyError
+    assert hosts.wait_for_turn(HOST, None) == 0
+
+
+def tries(
+    clock: Clock, attempts: list[float | None], url: str = URL, host: str = "", wait: float = 0.0
+) -> None:
+    """Repeat an attempt that takes so many seconds, and fails; with None it succeeds."""
+
+    def attempt() -> None:
+        seconds = attempts.pop(0)
+        if seconds is not None:
+            clock.sleep(seconds)
+            raise TryAgain("503", wait, host)
+
+    persistently(url, attempt)
+
+
+def test_tries_are_counted_and_waits_grow(clock: Clock) -> None:
+    tries(clock, [0.0, 0.0, None])
+    assert 0.75 <= clock.now - 1000 <= 1.5
+    failing: list[float | None] = [0.0] * 99
+    with pytest.raises(OutageError, match=r"a.warc.gz: did not answer \(503\) after 8 tries; run it again"):
+        tries(clock, failing)
+    assert len(failing) == 91
+    hosts.begin_run()
+    clock.now += 100
+    hosts.answered(HOST)
+    with pytest.raises(OutageError, match=r"after 12 tries; run it again"):
+        tries(clock, failing, host=HOST)
+    assert len(failing) == 79
+
+
+def test_a_server_may_ask_for_a_longer_wait_up_to_a_minute(clock: Clock) -> None:
+    for asked, least in ((20.0, 20.0), (9999.0, patience.LONGEST_WAIT)):
+        before = clock.now
+        tries(clock, [0.0, None], wait=asked)
+        assert least <= clock.now - before <= 1.1 * least
+
+
+def test_patience_ends_after_its_time(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CDXMILL_PATIENCE", "100")
+    attempts: list[float | None] = [60.0] * 99
+    with pytest.raises(OutageError, match=r"did not answer \(503\) for 12\d s; run it again"):
+        tries(clock, attempts)
+    assert len(attempts) == 97
+    attempts = [21.0] * 99
+    with pytest.raises(OutageError, match=r"for 21 s"):
+        tries(clock, attempts, url=f"{URL}2")
+    assert len(attempts) == 98, "nothing has come from this server yet"
+
+
+def test_a_server_that_was_given_up_has_one_try(clock: Clock) -> None:
+    attempts: list[float | None] = [0.0] * 99
+    with pytest.raises(OutageError, match="after 8 tries"):
+        tries(clock, attempts, host=HOST)
+    with pytest.raises(UntriedError, match="did not answer"):
+        patience.wait_for_turn(URL, HOST)
+    clock.now += 61
+    left = len(attempts)
+    with pytest.raises(OutageError, match=r"did not answer \(503\) again; run it again"):
+        tries(clock, attempts, host=HOST)
+    assert len(attempts) == left - 1
+    clock.now += 61
+    with pytest.raises(OutageError, match="after 8 tries"):
+        tries(clock, attempts, url="https://other.example/a", host=HOST)
+
+
+def test_bytes_that_arrive_start_the_count_again(clock: Clock) -> None:
+    gained = [patience.PROGRESS] * 20
+    body = bytes(patience.PROGRESS * 20)
+
+    def read(first: int, data: bytearray) -> bool:
+        data += body[first : first + gained.pop(0)]
+        clock.now += 100
+        raise TryAgain("connection lost")
+
+    assert read_range(URL, 0, len(body), read) == body
+    gained = [10, *[0] * 99]
+    with pytest.raises(InputError, match="did not answer"):
+        read_range(URL, 0, 100, read)
+    assert read_range(URL, 5, 9, lambda first, data: False) == b""
+
+
+@pytest.mark.parametrize("seconds", [0.0, 86401.0, "x", "nan", -1])
+def test_patience_is_a_number_of_seconds(seconds: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CDXMILL_PATIENCE", str(seconds))
+    with pytest.raises(UsageError, match=f"CDXMILL_PATIENCE={seconds}: must be a number of seconds"):
+        patience.patience()
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("", 300.0), ("86400", 86400.0), ("0.5", 0.5)])
+def test_timeouts_fit_into_patience(text: str, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CDXMILL_PATIENCE", text)
+    assert patience.patience() == seconds
+    assert patience.timeouts() == (min(20.0, seconds), min(60.0, seconds))
+    assert patience.timeouts(10) == (min(20.0, seconds / 10), min(60.0, seconds / 10))
+
+
+def test_an_answer_must_not_drip(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CDXMILL_PATIENCE", "10")
+    pace = patience.Pace()
+    for _ in range(3):
+        clock.now += 9
+        pace.arrived(patience.PROGRESS - 1)
+        clock.now += 1
+        pace.arrived(1)
+    clock.now += 10
+    pace.arrived(1)
+    clock.now += 0.5
+    with pytest.raises(TryAgain, match="sends too slowly"):
+        pace.arrived(1)
