@@ -325,10 +325,11 @@ def test_with_a_key_of_the_customer_the_etag_shows_no_change(file: Served) -> No
     assert s3.stamped(URL)[1] == "mine"
 
 
-def test_a_body_that_is_longer_than_its_range_is_cut(file: Served) -> None:
+def test_a_body_that_is_longer_than_its_range_is_cut(file: Served, slept: list[float]) -> None:
     with open_ranges(URL) as read_at:
         file.tells_length, file.surplus = False, b"more"
         assert read_at(100, 50) == BODY[100:150]
+    assert slept == []
 
 
 def test_a_body_that_is_cut_and_brings_nothing_from_then_on_is_given_up(
