@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -89,10 +91,15 @@ def test_three_files_that_are_refused_in_a_row_are_too_many(
     monkeypatch.setenv("CDXMILL_POLITE", "off")
     refuse("f")
     monkeypatch.delenv("CDXMILL_POLITE")
-    hosts.refused("", "g", 403)
+    for name in "ghi":
+        hosts.refused("", name, 403)
     assert not is_given_up()
+    assert not is_given_up("")
     refuse("h")
     assert is_given_up()
+    hosts.refused(HOST, "i", 401)
+    with pytest.raises(hosts.GivenUp, match=r"\(403\)"):
+        hosts.wait_for_turn(HOST, None)
     assert hosts.was_given_up(HOST)
     assert not is_given_up("other.example")
     clock.now += 899
@@ -103,6 +110,12 @@ def test_three_files_that_are_refused_in_a_row_are_too_many(
     hosts.answered(HOST)
     assert not hosts.was_given_up(HOST)
     refuse("i", "j")
+    hosts.answered(HOST)
+    refuse("k")
+    assert not is_given_up()
+    refuse("l", "m")
+    assert is_given_up()
+    hosts.answered(HOST)
     assert not is_given_up()
 
 
@@ -114,6 +127,8 @@ def test_a_server_that_did_not_answer_is_dead_or_has_three_tries(clock: Clock) -
     hosts.answered(HOST)
     assert not hosts.is_silent(HOST)
     assert hosts.has_answered(HOST)
+    hosts.failed(HOST, "b", "503", None)
+    assert not hosts.is_silent(HOST)
     began = clock.now
     clock.now += 10
     hosts.answered(HOST)
@@ -144,6 +159,8 @@ def test_each_note_is_printed_once(clock: Clock) -> None:
     hosts.answered(HOST)
     found = [hosts.is_first(HOST, note) for note in (hosts.SLOWED, hosts.TROUBLED, hosts.WHOLE)]
     assert found == [False, True, False]
+    hosts.answered(HOST)
+    assert hosts.is_first(HOST, hosts.TROUBLED)
 
 
 def test_servers_that_share_a_place_do_not_share_what_is_known() -> None:
@@ -154,6 +171,36 @@ def test_servers_that_share_a_place_do_not_share_what_is_known() -> None:
     assert [hosts.wait_for_turn(name, None) for name in names[::2]] == pytest.approx([0.0, 2.0, 2.0])
     hosts.failed(names[1], "a", "503", 0.0)
     assert [is_given_up(name) for name in names] == [False, True, False, False, False]
+
+
+def test_more_servers_than_are_remembered_are_given_up_too(clock: Clock) -> None:
+    """A server whose place another had taken was asked again: it had a new place, and was looked for at the old one."""
+    names = [f"archive{number}.example" for number in range(2 * hosts._SLOTS)]
+    for name in 2 * names:
+        hosts.failed(name, f"https://{name}/a.warc.gz", "503", clock.now - 60)
+        with pytest.raises(hosts.GivenUp, match="did not answer"):
+            hosts.wait_for_turn(name, None)
+
+
+def test_processes_change_what_is_known_one_after_the_other() -> None:
+    hosts.share()
+    table, (asked, ask), (answer, say) = hosts._table(), os.pipe(), os.pipe()
+    child = os.fork()
+    if not child:
+        with table.changing(HOST):
+            os.write(say, b"1")
+            os.read(asked, 1)
+        os.write(say, b"2")
+        os.read(asked, 1)
+        os._exit(0)
+    os.read(answer, 1)
+    with pytest.raises(BlockingIOError):
+        fcntl.lockf(table._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.write(ask, b"1")
+    os.read(answer, 1)
+    fcntl.lockf(table._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.write(ask, b"2")
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_forked_processes_know_the_same() -> None:
@@ -174,6 +221,24 @@ def test_an_error_while_something_is_noted_leaves_no_lock() -> None:
             found.pause = time.monotonic() + 1e9
             raise KeyError
     assert hosts.wait_for_turn(HOST, None) == 0
+
+
+@pytest.mark.parametrize(("setting", "is_polite"), [("", True), ("on", True), ("off", False), ("no", None)])
+def test_polite_is_on_or_off(setting: str, is_polite: bool | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CDXMILL_POLITE", setting)
+    with pytest.raises(UsageError, match="must be on or off") if is_polite is None else nullcontext():
+        assert hosts.is_polite() == is_polite
+
+
+@pytest.mark.parametrize(
+    ("contact", "is_valid"), [("me ~", True), *((letter, False) for letter in "()\\\x1f\x7fé")]
+)
+def test_a_contact_is_what_a_header_may_have(
+    contact: str, is_valid: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CDXMILL_CONTACT", contact)
+    with nullcontext() if is_valid else pytest.raises(UsageError, match="use printable ASCII"):
+        assert hosts.user_agent().endswith(f"; {contact})")
 
 
 def tries(
