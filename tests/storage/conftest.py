@@ -23,6 +23,7 @@ from cdxmill.storage.walk import files_below
 from cdxmill.storage.web import connections
 
 from ..material.background import in_background
+from ..material.clock import Clock
 from .name_node import name_node
 from .range_server import RangeServer, Served, serving
 from .web_file import BODY, A
@@ -107,6 +108,16 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     for module in (patience, hosts):
         monkeypatch.setattr(module, "time", SimpleNamespace(sleep=seconds.append, monotonic=time.monotonic))
     return seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The time of all waits, which stands until it is set. Nothing is known of servers."""
+    standing = Clock()
+    for module in (patience, hosts):
+        monkeypatch.setattr(module, "time", standing)
+    monkeypatch.setattr(hosts, "_tables", [])
+    return standing
 
 
 class QuickHandler(MotoRequestHandler):

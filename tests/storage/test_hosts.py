@@ -10,25 +10,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from cdxmill.errors import InputError, OutageError, UntriedError, UsageError
-from cdxmill.storage import hosts, patience
+from cdxmill.errors import UsageError
+from cdxmill.storage import hosts
 from cdxmill.storage.optional import optional
-from cdxmill.storage.patience import TryAgain, persistently, read_range
 
 from ..material.clock import Clock
 
 HOST = "archive.example"
-URL = f"https://{HOST}/a.warc.gz"
 
-
-@pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The time, and a new table."""
-    standing = Clock()
-    for module in (hosts, patience):
-        monkeypatch.setattr(module, "time", standing)
-    monkeypatch.setattr(hosts, "_tables", [])
-    return standing
+pytestmark = pytest.mark.usefixtures("clock")
 
 
 def is_given_up(host: str = HOST) -> bool:
@@ -239,113 +229,3 @@ def test_a_contact_is_what_a_header_may_have(
     monkeypatch.setenv("CDXMILL_CONTACT", contact)
     with nullcontext() if is_valid else pytest.raises(UsageError, match="use printable ASCII"):
         assert hosts.user_agent().endswith(f"; {contact})")
-
-
-def tries(
-    clock: Clock, attempts: list[float | None], url: str = URL, host: str = "", wait: float = 0.0
-) -> None:
-    """Repeat an attempt that takes so many seconds, and fails; with None it succeeds."""
-
-    def attempt() -> None:
-        seconds = attempts.pop(0)
-        if seconds is not None:
-            clock.sleep(seconds)
-            raise TryAgain("503", wait, host)
-
-    persistently(url, attempt)
-
-
-def test_tries_are_counted_and_waits_grow(clock: Clock) -> None:
-    tries(clock, [0.0, 0.0, None])
-    assert 0.75 <= clock.now - 1000 <= 1.5
-    failing: list[float | None] = [0.0] * 99
-    with pytest.raises(OutageError, match=r"a.warc.gz: did not answer \(503\) after 8 tries; run it again"):
-        tries(clock, failing)
-    assert len(failing) == 91
-    hosts.begin_run()
-    clock.now += 100
-    hosts.answered(HOST)
-    with pytest.raises(OutageError, match=r"after 12 tries; run it again"):
-        tries(clock, failing, host=HOST)
-    assert len(failing) == 79
-
-
-def test_a_server_may_ask_for_a_longer_wait_up_to_a_minute(clock: Clock) -> None:
-    for asked, least in ((20.0, 20.0), (9999.0, patience.LONGEST_WAIT)):
-        before = clock.now
-        tries(clock, [0.0, None], wait=asked)
-        assert least <= clock.now - before <= 1.1 * least
-
-
-def test_patience_ends_after_its_time(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CDXMILL_PATIENCE", "100")
-    attempts: list[float | None] = [60.0] * 99
-    with pytest.raises(OutageError, match=r"did not answer \(503\) for 12\d s; run it again"):
-        tries(clock, attempts)
-    assert len(attempts) == 97
-    attempts = [21.0] * 99
-    with pytest.raises(OutageError, match=r"for 21 s"):
-        tries(clock, attempts, url=f"{URL}2")
-    assert len(attempts) == 98, "nothing has come from this server yet"
-
-
-def test_a_server_that_was_given_up_has_one_try(clock: Clock) -> None:
-    attempts: list[float | None] = [0.0] * 99
-    with pytest.raises(OutageError, match="after 8 tries"):
-        tries(clock, attempts, host=HOST)
-    with pytest.raises(UntriedError, match="did not answer"):
-        patience.wait_for_turn(URL, HOST)
-    clock.now += 61
-    left = len(attempts)
-    with pytest.raises(OutageError, match=r"did not answer \(503\) again; run it again"):
-        tries(clock, attempts, host=HOST)
-    assert len(attempts) == left - 1
-    clock.now += 61
-    with pytest.raises(OutageError, match="after 8 tries"):
-        tries(clock, attempts, url="https://other.example/a", host=HOST)
-
-
-def test_bytes_that_arrive_start_the_count_again(clock: Clock) -> None:
-    gained = [patience.PROGRESS] * 20
-    body = bytes(patience.PROGRESS * 20)
-
-    def read(first: int, data: bytearray) -> bool:
-        data += body[first : first + gained.pop(0)]
-        clock.now += 100
-        raise TryAgain("connection lost")
-
-    assert read_range(URL, 0, len(body), read) == body
-    gained = [10, *[0] * 99]
-    with pytest.raises(InputError, match="did not answer"):
-        read_range(URL, 0, 100, read)
-    assert read_range(URL, 5, 9, lambda first, data: False) == b""
-
-
-@pytest.mark.parametrize("seconds", [0.0, 86401.0, "x", "nan", -1])
-def test_patience_is_a_number_of_seconds(seconds: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CDXMILL_PATIENCE", str(seconds))
-    with pytest.raises(UsageError, match=f"CDXMILL_PATIENCE={seconds}: must be a number of seconds"):
-        patience.patience()
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("", 300.0), ("86400", 86400.0), ("0.5", 0.5)])
-def test_timeouts_fit_into_patience(text: str, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CDXMILL_PATIENCE", text)
-    assert patience.patience() == seconds
-    assert patience.timeouts() == (min(20.0, seconds), min(60.0, seconds))
-    assert patience.timeouts(10) == (min(20.0, seconds / 10), min(60.0, seconds / 10))
-
-
-def test_an_answer_must_not_drip(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CDXMILL_PATIENCE", "10")
-    pace = patience.Pace()
-    for _ in range(3):
-        clock.now += 9
-        pace.arrived(patience.PROGRESS - 1)
-        clock.now += 1
-        pace.arrived(1)
-    clock.now += 10
-    pace.arrived(1)
-    clock.now += 0.5
-    with pytest.raises(TryAgain, match="sends too slowly"):
-        pace.arrived(1)
