@@ -362,3 +362,11 @@ def test_what_does_not_exist_is_not_moved_although_the_target_exists(node: NameN
     with pytest.raises(StoppedError, match="no such file"):
         locate("hdfs:///absent").move(locate("hdfs:///target"))
     assert node.files["/target"].body == b"kept"
+
+
+def test_attributes_of_others_are_no_stamp(node: NameNode) -> None:
+    stored = node.put("/stamped", b"")
+    stored.attributes |= {"user.other": '"theirs"', "user.cdxmill": '"mine"'}
+    assert locate("hdfs:///stamped").stamped()[1] == "mine"
+    del stored.attributes["user.cdxmill"]
+    assert locate("hdfs:///stamped").stamped()[1] == ""
