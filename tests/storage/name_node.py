@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
@@ -37,6 +38,8 @@ class NameNode(QuietServer):
         """The same for the data node."""
         self.cuts: list[int] = []
         """Bytes of a body after which the connection is closed, one per request."""
+        self.drips = 0.0
+        """Seconds between the bytes of a body."""
         self.says_length = True
         """Whether an answer says how long its body is."""
         self.short: list[int] = []
@@ -208,6 +211,11 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.startswith("/data") and self.command == "GET" and self.server.cuts:
             body = body[: self.server.cuts.pop(0)]
             self.close_connection = True
+        if self.path.startswith("/data") and self.server.drips:
+            for byte in body:
+                self.wfile.write(bytes([byte]))
+                time.sleep(self.server.drips)
+            return
         self.wfile.write(body)
 
 

@@ -11,7 +11,7 @@ from io import BytesIO
 
 import pytest
 
-from cdxmill.errors import AbsentError, InputError, StoppedError, UsageError
+from cdxmill.errors import AbsentError, InputError, OutageError, StoppedError, UsageError
 from cdxmill.storage.cache import open_cached
 from cdxmill.storage.hadoop import hdfs, web_hdfs
 from cdxmill.storage.location import locate
@@ -290,7 +290,7 @@ def test_a_name_that_hdfs_does_not_give_stops_the_run(node: NameNode) -> None:
         locate(URL).move(locate("hdfs://namenode:9000/other"))
 
 
-def test_ranges_one_after_the_other_are_read_from_one_answer(node: NameNode) -> None:
+def test_ranges_one_after_the_other_are_read_from_one_answer(node: NameNode, slept: list[float]) -> None:
     node.put("/crawl/long", BODY)
     with locate("hdfs:///crawl/long").open_ranges() as read_at:
         assert [read_at(100 * number, 100) for number in range(9)] == [
@@ -300,6 +300,7 @@ def test_ranges_one_after_the_other_are_read_from_one_answer(node: NameNode) -> 
         for offset in (5000, 5100, 0):
             assert read_at(offset, 100) == BODY[offset : offset + 100], "another place is another answer"
         assert read_at(len(BODY) - 50, 100) == BODY[-50:]
+    assert slept == []
 
 
 def test_a_file_with_a_known_content_is_replaced(node: NameNode) -> None:
@@ -370,3 +371,12 @@ def test_attributes_of_others_are_no_stamp(node: NameNode) -> None:
     assert locate("hdfs:///stamped").stamped()[1] == "mine"
     del stored.attributes["user.cdxmill"]
     assert locate("hdfs:///stamped").stamped()[1] == ""
+
+
+def test_a_body_that_drips_is_given_up(node: NameNode, monkeypatch: pytest.MonkeyPatch, hurry: None) -> None:
+    monkeypatch.setenv("CDXMILL_PATIENCE", "0.1")
+    with locate(URL).open_ranges() as read_at:
+        node.drips = 0.01
+        with pytest.raises(OutageError, match=r"did not answer \(sends too slowly\)"):
+            read_at(0, 500_000)
+        node.drips = 0.0
