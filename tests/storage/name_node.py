@@ -131,6 +131,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.lost.remove("RENAME")
             self.close_connection = True
             return None
+        if "renameoptions" in query:
+            return self._answer(200, b"")
         return self._json({"boolean": True})
 
     def _setxattr(self, path: str, query: dict[str, str], body: bytes) -> None:

@@ -358,11 +358,20 @@ def test_rights_are_those_of_another_directory(node: NameNode) -> None:
     assert node.modes == {"/one": "711", "/other": "711"}
 
 
-def test_what_does_not_exist_is_not_moved_although_the_target_exists(node: NameNode) -> None:
+def test_what_does_not_exist_is_not_moved(node: NameNode, hurry: None) -> None:
     node.put("/target", b"kept")
     with pytest.raises(StoppedError, match="no such file"):
         locate("hdfs:///absent").move(locate("hdfs:///target"))
     assert node.files["/target"].body == b"kept"
+    node.refusals = [(403, "RetriableException")]
+    with pytest.raises(StoppedError, match="no such file"):
+        locate("hdfs:///absent").move(locate("hdfs:///other"))
+
+
+def test_the_time_of_a_file_is_in_seconds(node: NameNode) -> None:
+    entry = locate(URL).status()
+    assert entry is not None
+    assert (entry.modified, entry.tag) == (node.files[PATH].modified / 1000, str(node.files[PATH].modified))
 
 
 def test_attributes_of_others_are_no_stamp(node: NameNode) -> None:
