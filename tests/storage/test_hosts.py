@@ -110,6 +110,10 @@ def test_three_files_that_are_refused_in_a_row_are_too_many(
 
 
 def test_a_server_that_did_not_answer_is_dead_or_has_three_tries(clock: Clock) -> None:
+    assert not hosts.is_silent(HOST)
+    assert not hosts.has_answered(HOST)
+    hosts.answered("other.example")
+    assert hosts.has_answered("other.example")
     hosts.failed(HOST, "a", "503", None)
     hosts.failed(HOST, "b", "503", None)
     assert not is_given_up()
