@@ -65,6 +65,10 @@ def test_tries_are_counted_and_waits_grow(clock: Clock) -> None:
     assert len(failing) == 79
 
 
+def test_a_failure_is_told_by_its_reason() -> None:
+    assert str(TryAgain("503", 1.0, HOST)) == "503"
+
+
 def test_a_server_may_ask_for_a_longer_wait_up_to_a_minute(clock: Clock) -> None:
     for asked, least in ((20.0, 20.0), (9999.0, patience.LONGEST_WAIT)):
         before = clock.now
