@@ -117,8 +117,8 @@ def test_bytes_that_arrive_start_the_count_again(clock: Clock) -> None:
     for some in (10, PROGRESS // 2):
         gained = [some, *[0] * 99]
         with pytest.raises(InputError, match="did not answer"):
-            read_range(URL, 0, len(body), read)
-        assert len(gained) > 90
+            read_range(f"https://{some}.example/a", 0, len(body), read)
+        assert 90 < len(gained) < 98
     assert read_range(URL, 5, 9, lambda first, data: False) == b""
 
 
@@ -258,8 +258,11 @@ def test_without_a_terminal_nothing_is_shown(how: str, clock: Clock, monkeypatch
     monkeypatch.setattr("sys.stderr", None if how == "none" else stderr)
     if how == "closed":
         stderr.close()
+    if how == "closed":
+        tries(clock, [0.0, 0.0, 0.0, 0.0, 0.0, None])
+        return
     tries(clock, [0.0, 0.0, None])
-    assert how == "closed" or stderr.getvalue() == ""
+    assert stderr.getvalue() == ""
 
 
 @pytest.mark.parametrize(
