@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from io import StringIO
 
 import pytest
@@ -260,6 +261,7 @@ def test_without_a_terminal_nothing_is_shown(how: str, clock: Clock, monkeypatch
         stderr.close()
     if how == "closed":
         tries(clock, [0.0, 0.0, 0.0, 0.0, 0.0, None])
+        sys.stderr.close()  # another one, to which the note went
         return
     tries(clock, [0.0, 0.0, None])
     assert stderr.getvalue() == ""
