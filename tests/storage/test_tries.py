@@ -236,7 +236,7 @@ def test_what_is_said_fits_into_patience(
 
 class Terminal(StringIO):
     def isatty(self) -> bool:
-        return True
+        return not super().isatty()  # raises ValueError if it is closed
 
 
 @pytest.mark.usefixtures("longest")
