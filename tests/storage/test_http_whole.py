@@ -177,6 +177,12 @@ def test_half_of_a_shared_file_is_downloaded_again_whole(
     assert server.ranges(A) == ["bytes=0-0"] * 2
 
 
+def test_an_empty_file_is_shared_too(server: RangeServer, file: Served, tmp_path: Path) -> None:
+    file.knows_ranges, file.body = False, b""
+    with open_once(server.url + A, tmp_path) as read_at:
+        assert read_at(0, 10) == b""
+
+
 def test_processes_wait_for_the_one_that_downloads_a_shared_file(
     server: RangeServer, file: Served, tmp_path: Path
 ) -> None:
