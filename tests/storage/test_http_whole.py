@@ -48,6 +48,15 @@ def test_a_whole_file_that_is_cut_is_continued(server: RangeServer, file: Served
     assert len(server.seen) == 5
 
 
+def test_a_whole_file_is_fetched_as_far_as_it_is_read(
+    server: RangeServer, file: Served, slept: list[float]
+) -> None:
+    file.knows_ranges, file.cuts = False, [500_000]
+    with open_ranges(server.url + A) as read_at:
+        assert read_at(0, 100_000) == BODY[:100_000]
+        assert slept == [], "the end of what the server sends was not seen"
+
+
 def test_cuts_of_a_whole_file_that_leave_much_behind_are_no_reason_to_give_up(
     server: RangeServer, file: Served, hurry: None
 ) -> None:
