@@ -6,7 +6,6 @@ import os
 import random
 import socket
 from collections.abc import Iterator
-from dataclasses import replace
 from io import BytesIO
 
 import pytest
@@ -332,7 +331,7 @@ def test_any_change_of_a_file_is_noticed(name: str, node: NameNode) -> None:
         locate(URL).open_ranges() as read_at,
     ):
         read_at(0, 10)
-        node.files[PATH] = replace(node.files[PATH], **{name: b"" if name == "body" else 7})
+        setattr(node.files[PATH], name, b"" if name == "body" else 7)
 
 
 def test_connections_go_back_to_the_pool_or_are_closed(node: NameNode, hurry: None) -> None:

@@ -57,6 +57,14 @@ def test_a_whole_file_is_fetched_as_far_as_it_is_read(
         assert slept == [], "the end of what the server sends was not seen"
 
 
+def test_the_end_of_a_file_of_unknown_size_has_to_be_seen_twice(
+    server: RangeServer, file: Served, hurry: None
+) -> None:
+    file.knows_ranges, file.tells_length, file.cuts = False, False, [500_000]
+    assert read_all(server.url + A) == BODY
+    assert len(server.seen) == 3
+
+
 def test_cuts_of_a_whole_file_that_leave_much_behind_are_no_reason_to_give_up(
     server: RangeServer, file: Served, hurry: None
 ) -> None:

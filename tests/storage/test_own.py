@@ -164,7 +164,7 @@ def test_half_a_row_is_an_error_and_stays_only_if_others_follow(
 ) -> None:
     table = tmp_path / "failures.tsv"
     append_rows(table, [["a", "b"]])
-    command = [sys.executable, "-c", _FULL_DISK, table, *words]
+    command = [sys.executable, "-c", _FULL_DISK, str(table), *words]
     done = subprocess.run(command, capture_output=True, check=False)
     assert b"StoppedError" in done.stderr
     assert b"No space left on device" in done.stderr

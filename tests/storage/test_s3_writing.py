@@ -16,6 +16,7 @@ from cdxmill.errors import InputError, StoppedError
 from cdxmill.storage import s3
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import locate
+from cdxmill.storage.s3_etag import PART
 from tests.material.background import in_background
 
 
@@ -247,7 +248,7 @@ def test_a_file_that_changes_after_it_was_compared_is_not_replaced(
     assert place.read_bytes() == b"mine"
 
 
-@pytest.mark.parametrize("size", [0, s3.PART - 1, s3.PART, 2 * s3.PART + 1])
+@pytest.mark.parametrize("size", [0, PART - 1, PART, 2 * PART + 1])
 def test_the_etag_of_what_is_uploaded_with_a_stamp_is_known_before(size: int, bucket: Any) -> None:
     place = locate("s3://written/stamped")
     with place.write_atomic(stamp=lambda: "mine") as file:
@@ -290,7 +291,7 @@ def test_a_tree_is_deleted_with_the_object_of_its_name(bucket: Any, monkeypatch:
 
 
 def test_a_large_object_is_moved_in_parts(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(s3, "_COPIED_PART", s3.PART)
+    monkeypatch.setattr(s3, "_COPIED_PART", PART)
     with locate("s3://written/one").write_atomic() as file:
         file.write(large())
     locate("s3://written/one").move(locate("s3://written/other"))
