@@ -82,10 +82,11 @@ def read_fully(handle: int, offset: int, size: int) -> bytes:
 def input_error(path: str, error: OSError) -> InputError:
     """The error for a file that cannot be read: of the machine (OutageError), unless the number shows something else."""
     kind, hint = _ERRORS.get(error.errno, (OutageError, ""))  # EIO, ESTALE and others: the disk
-    return kind(path, f"cannot be read ({_reason(error)})", hint)
+    return kind(path, f"cannot be read ({reason_of(error)})", hint)
 
 
-def _reason(error: OSError) -> str:
+def reason_of(error: OSError) -> str:
+    """What an error says, without its number and its path."""
     return os.strerror(error.errno) if error.errno else str(error)
 
 
@@ -254,7 +255,7 @@ def stopping(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StoppedError(
-            f"{path}: cannot be written ({_reason(error)}); {write_advice(error.errno)}"
+            f"{path}: cannot be written ({reason_of(error)}); {write_advice(error.errno)}"
         ) from None
 
 

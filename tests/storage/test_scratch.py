@@ -56,6 +56,7 @@ def test_a_later_run_deletes_only_the_directories_of_killed_runs(tmp_path: Path)
     foreign = {"cdxmill-branches", "cdxmill-run-x", "cdxmill-run-notes.txt", "cdxmill-run-linked00"}
     for name in foreign - {"cdxmill-run-linked00"}:
         (tmp_path / name).mkdir()
+        (tmp_path / name / ".lock").touch()
     (tmp_path / "cdxmill-run-linked00").symlink_to(tmp_path / "cdxmill-branches")
     (tmp_path / "cdxmill-run-file0000").write_text("mine")
     with temporary_directory(str(tmp_path)) as directory:  # another run that lives
@@ -175,7 +176,35 @@ def test_files_without_a_name_are_on_the_disk_of_the_output_and_closed_at_the_en
         raise KeyError
     assert names(tmp_path) == {"new"}
     (tmp_path / "file").touch()
-    with pytest.raises(StoppedError, match="cannot be written"), scratch_files(str(tmp_path / "file/out")):
+    with (
+        pytest.raises(StoppedError, match=r"file: cannot be written"),
+        scratch_files(str(tmp_path / "file/out")),
+    ):
         pass
+
+
+def test_files_without_a_name_are_where_the_system_has_such_if_the_output_is_remote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with scratch_files("s3://bucket/out") as create:
         assert create().write(b"x") == 1
+        assert len(open_files(tmp_path)) == 1
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+    with (
+        pytest.raises(StoppedError, match=r"gone: cannot be written \(No such file"),
+        scratch_files("s3://bucket/out") as create,
+    ):
+        create()
+
+
+def test_a_tree_is_deleted_as_far_as_possible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError
+
+    (tmp_path / "tree/below").mkdir(parents=True)
+    (tmp_path / "tree/file").touch()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", refuse)
+        delete_tree(tmp_path / "tree")
+    assert names(tmp_path / "tree") == {"file"}
