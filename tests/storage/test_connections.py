@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -17,7 +18,7 @@ from cdxmill.running.failures import Failures
 from cdxmill.search.lookup import lookup_many
 from cdxmill.storage.location import ask_all, locate
 from cdxmill.storage.reach import Reach
-from cdxmill.storage.web.connections import connections
+from cdxmill.storage.web.connections import connections, is_inside, is_own
 from cdxmill.storage.web.http import look
 from cdxmill.storage.web.http_file import HttpFile, NoRanges
 
@@ -195,3 +196,18 @@ def test_an_index_of_many_archives_needs_a_connection_per_process(
     assert (done.returncode, done.stderr) == (0, b"")
     assert len(server.seen) >= 24
     assert server.connections <= 2 + SPARE
+
+
+def test_a_host_is_ones_own_if_its_connections_went_inside(
+    server: RangeServer, file: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cdxmill.storage.web.connections._inside", {})
+    named = server.url.replace("127.0.0.1", "own.example")
+    resolve = socket.getaddrinfo
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *rest: resolve("127.0.0.1", *rest))
+    assert not is_own(named)
+    assert read(named + A) == BODY[:100]
+    assert is_own(named)
+    assert is_inside(named)
+    assert not is_own("http://other.example/")
+    assert [is_own(f"http://{host}/") for host in ("127.0.0.1", "8.8.8.8")] == [True, False]
