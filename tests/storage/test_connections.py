@@ -20,7 +20,7 @@ from cdxmill.running.failures import Failures
 from cdxmill.search.lookup import lookup_many
 from cdxmill.storage.location import ask_all, locate
 from cdxmill.storage.reach import Reach
-from cdxmill.storage.web.connections import _Reads, connections, is_inside, is_own, small_body
+from cdxmill.storage.web.connections import _Reads, connections, give_back, is_inside, is_own, small_body
 from cdxmill.storage.web.http import look
 from cdxmill.storage.web.http_file import HttpFile, NoRanges
 
@@ -259,5 +259,10 @@ def test_a_read_is_no_longer_than_its_own_timeout() -> None:
 def test_a_small_body_is_whole_or_an_error(server: RangeServer, file: Served) -> None:
     for most in (len(BODY), len(BODY) + 1):
         assert small_body("a", HttpFile(server.url + A).ask(), most) == BODY
+    answer = HttpFile(server.url + A).ask()
     with pytest.raises(InputError, match=f"a: the answer has more than {len(BODY) - 1} bytes"):
-        small_body("a", HttpFile(server.url + A).ask(), len(BODY) - 1)
+        small_body("a", answer, len(BODY) - 1)
+    assert answer.closed
+    answer = HttpFile(server.url + A).ask()
+    give_back(answer)
+    assert answer.closed
