@@ -299,3 +299,24 @@ def test_what_does_not_exist_is_not_moved_and_its_target_stays(
     with pytest.raises(StoppedError, match="no such file"):
         locate("hdfs://names:8020/absent").move(locate(URL))
     assert files(tmp_path) == {"a": b"kept"}
+
+
+def test_sizes_and_times_are_those_that_hadoop_prints(hadoop: Path) -> None:
+    write(hadoop, "echo '7 1700000000123 regular file a b'")
+    entry = locate(URL).status()
+    assert entry is not None
+    assert (entry.size, entry.modified, entry.tag, entry.is_directory) == (
+        7,
+        1700000000.123,
+        "1700000000123",
+        False,
+    )
+    lines = (
+        "Found 3 items",
+        "-rw-r--r--   3 user group         12 2026-01-02 03:04 hdfs://names:8020/a/b c",
+        "drwxr-xr-x   - user group          0 2026-01-02 03:04 hdfs://names:8020/a/below",
+        "-rw-r--r--   1 user group 3000000000 2026-01-02 03:04 hdfs://names:8020/a/below/d",
+    )
+    write(hadoop, "cat <<'END'\n{}\nEND".format("\n".join(lines)))
+    found = {"hdfs://names:8020/a/b c": 12, "hdfs://names:8020/a/below/d": 3_000_000_000}
+    assert hadoop_fs.sized_files("hdfs://names:8020/a") == found
