@@ -61,7 +61,7 @@ class Pipes(ExitStack):
 
     def has(self, path: str) -> bool:
         """Whether `path` is a copy."""
-        return self._directory is not None and Path(path).parent == self._directory
+        return Path(path).parent == self._directory
 
 
 def filename_of(named: str) -> str:

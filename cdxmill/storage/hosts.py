@@ -68,7 +68,7 @@ class _Host:
     """Why it is given up."""
 
     def packed(self) -> bytes:
-        why = self.why.encode("utf-8", "replace")[:82]
+        why = self.why.encode("utf-8", "replace")  # its first 82 bytes are kept
         times = self.turn, self.pause, self.answered, self.rests
         return _SLOT.pack(self.key, *times, *self.troubled, self.notes, why)
 
@@ -87,7 +87,7 @@ class _Table:
     def __init__(self) -> None:
         self._file = os.memfd_create("hosts") if hasattr(os, "memfd_create") else _unnamed_file()
         os.ftruncate(self._file, _SLOTS * _SLOT.size)
-        self._map = mmap.mmap(self._file, _SLOTS * _SLOT.size)
+        self._map = mmap.mmap(self._file, 0)
         self._known: dict[str, tuple[int, int]] = {}
         self.lock = Lock()
 
@@ -258,9 +258,9 @@ def _pause(table: _Table, host: str) -> float:
 
 def answered(host: str) -> None:
     """Note an answer that shows that the server works."""
-    _, _, _, last, _, _, _, trouble, notes, why = _table().now(host)
+    _, _, _, last, _, _, _, trouble, notes, _ = _table().now(host)
     now = time.monotonic()
-    if trouble or why or notes & TROUBLED or now - last > _FRESH:
+    if trouble or notes & TROUBLED or now - last > _FRESH:
         with _table().changing(host) as found:
             found.answered, found.troubled, found.notes = now, (0, 0, 0), found.notes & ~TROUBLED
             found.why = ""

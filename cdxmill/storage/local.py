@@ -28,7 +28,7 @@ _STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 _LONGEST = 255
 """Bytes of a file name, on most file systems."""
 
-_ERRORS = {
+_ERRORS: dict[int | None, tuple[type[InputError], str]] = {
     errno.ENOENT: (AbsentError, "check the path"),
     errno.EACCES: (RefusedError, "check the access rights"),
     errno.ESPIPE: (InputError, "save it to a file"),
@@ -81,8 +81,13 @@ def read_fully(handle: int, offset: int, size: int) -> bytes:
 
 def input_error(path: str, error: OSError) -> InputError:
     """The error for a file that cannot be read: of the machine (OutageError), unless the number shows something else."""
-    kind, hint = _ERRORS.get(error.errno or 0, (OutageError, ""))  # EIO, ESTALE and others: the disk
-    return kind(path, f"cannot be read ({os.strerror(error.errno or 0)})", hint)
+    kind, hint = _ERRORS.get(error.errno, (OutageError, ""))  # EIO, ESTALE and others: the disk
+    return kind(path, f"cannot be read ({reason_of(error)})", hint)
+
+
+def reason_of(error: OSError) -> str:
+    """What an error says, without its number and its path."""
+    return os.strerror(error.errno) if error.errno else str(error)
 
 
 @contextmanager
@@ -205,7 +210,7 @@ def sync_directories(paths: Iterable[str | Path]) -> None:
 
 def sync_directory(directory: Path) -> None:
     """Wait until the names in a directory are on the disk. Raises OSError."""
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    handle = os.open(directory, os.O_DIRECTORY)
     try:
         os.fsync(handle)
     except OSError as error:
@@ -249,8 +254,9 @@ def stopping(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise StoppedError(f"{path}: cannot be written ({reason}); {write_advice(error.errno)}") from None
+        raise StoppedError(
+            f"{path}: cannot be written ({reason_of(error)}); {write_advice(error.errno)}"
+        ) from None
 
 
 def make_directory(path: Path) -> None:

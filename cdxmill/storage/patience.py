@@ -136,14 +136,14 @@ class Tries:
 
     def _most(self, failure: TryAgain) -> int:
         """The number of tries: one if the server was given up before, and is asked again after its rest."""
-        if failure.host and failure.host == hosts.host_of(self._url) and hosts.was_given_up(failure.host):
+        if failure.host == hosts.host_of(self._url) and hosts.was_given_up(failure.host):
             return 1
         return MORE_TRIES if self._is_host and hosts.has_answered(failure.host) else TRIES
 
     def _patience(self, failure: TryAgain) -> float:
         """Seconds in which the file must make progress."""
         host = failure.host or hosts.host_of(self._url)
-        return patience() / _LATER if host and hosts.is_silent(host) else patience()
+        return patience() / _LATER if hosts.is_silent(host) else patience()
 
     def _give_up(self, failure: TryAgain) -> None:
         """Note that this file was given up. Perhaps its server is, then."""

@@ -11,7 +11,7 @@ from typing import IO
 
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.regex import regex
-from cdxmill.storage.local import new_directory, read_fully, stopping
+from cdxmill.storage.local import new_directory, read_fully, reason_of, stopping
 from cdxmill.storage.location import locate
 from cdxmill.storage.own import create_own, open_own
 
@@ -93,7 +93,7 @@ def delete_tree(directory: Path) -> None:
     try:
         directory.rmdir()
     except FileNotFoundError:
-        return
+        pass
     except OSError:
         import shutil  # slow to import
 
@@ -127,8 +127,7 @@ class Scratch:
                 finally:
                     os.close(handle)
             except OSError as error:
-                reason = os.strerror(error.errno or 0)
-                raise StoppedError(f"{path}: cannot be read ({reason}); run it again") from None
+                raise StoppedError(f"{path}: cannot be read ({reason_of(error)}); run it again") from None
 
         return read_at
 

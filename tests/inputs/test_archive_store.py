@@ -12,6 +12,7 @@ from cdxmill.inputs import archive_store
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.storage import patience
 
+from ..material.open_files import open_files
 from ..storage.range_server import serving
 
 
@@ -23,12 +24,6 @@ def copies(pywb_warcs: Path, tmp_path: Path) -> list[str]:
     for name in names:
         (tmp_path / name).write_bytes(data)
     return names
-
-
-def open_files(directory: Path) -> list[str]:
-    """Names of the files of a folder that this process has open."""
-    paths = map(Path.resolve, Path("/proc/self/fd").iterdir())
-    return sorted(path.name for path in paths if path.parent == directory)
 
 
 def test_the_least_recently_used_archive_is_closed(
@@ -175,3 +170,25 @@ def test_an_archive_is_read_from_its_second_location_if_the_first_server_does_no
         assert b"".join(found.content()) == b"".join(wanted.content()) != b""
         store.close()
         local.close()
+
+
+def test_of_several_archives_with_one_name_the_first_record_that_matches_is_taken(
+    copies: list[str], tmp_path: Path
+) -> None:
+    data = (tmp_path / copies[0]).read_bytes()
+    (tmp_path / "odd.warc.gz").write_bytes(data[:333] + data[1864:2417])
+    line = record_location(
+        b'com,example)/?example=1 20140103030321 {"url": "http://example.com?example=1", "mime": "text/html",'
+        b' "digest": "B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A", "offset": "333", "filename": "a.warc.gz"}'
+    )
+
+    def reason_in(*names: str) -> str | None:
+        (tmp_path / "paths.txt").write_text("".join(f"a.warc.gz\t{tmp_path / name}\n" for name in names))
+        store = ArchiveStore(str(tmp_path / "paths.txt"))
+        reason = store.fetch_line(line)[1]
+        store.close()
+        return reason
+
+    assert reason_in("absent.warc.gz", "odd.warc.gz", copies[0]) is None
+    assert reason_in(copies[0], "odd.warc.gz") is None
+    assert reason_in("odd.warc.gz", "absent.warc.gz") is not None

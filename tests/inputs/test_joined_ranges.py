@@ -56,7 +56,7 @@ def test_what_was_fetched_is_not_asked_again(held: int, tmp_path: Path) -> None:
     assert archive.asked == fetched
     archive.answers([(100, 70), (100, 1), (169, 1), (120, 30), (170, 0)])
     assert archive.asked == fetched
-    others = [(99, 2), (169, 2), (0, 5), (170, 9), (100, 71)]
+    others = [(99, 2), (169, 2), (0, 5), (0, 1), (170, 9), (100, 71)]
     archive.answers(others)
     assert archive.asked == fetched + others
     assert archive.ranges.requests == len(archive.asked) == archive.waited
@@ -67,7 +67,7 @@ def test_what_was_fetched_is_not_asked_again(held: int, tmp_path: Path) -> None:
 def test_only_what_is_in_memory_is_held(held: int, tmp_path: Path) -> None:
     archive = Archive()
     archive.ranges.fetch(100, 40, tmp_path)
-    wanted = {(100, 40): 40, (100, 50): 0, (99, 1): 0, (139, 1): 1, (139, 2): 0, (140, 1): 0}
+    wanted = {(100, 40): 40, (100, 50): 0, (99, 1): 0, (98, 42): 0, (139, 1): 1, (139, 2): 0, (140, 1): 0}
     for (offset, size), length in wanted.items():
         assert archive.ranges.held(offset, size) == DATA[offset : offset + length], (offset, size)
     archive.ranges.fetch(100, 70, tmp_path)
@@ -111,6 +111,7 @@ def test_a_read_that_was_begun_is_used_for_the_same_range(
     assert archive.ranges.held(offset, size) == DATA[offset : offset + size]
     archive.ranges.fetch(*range_of_fetch, tmp_path)
     assert archive.asked.count(range_of_fetch) == 2
+    assert archive.waited == len(archive.asked)
 
 
 def test_a_read_that_was_begun_fails_when_it_is_wanted(tmp_path: Path) -> None:

@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 
 from cdxmill.cli.main import main
+from cdxmill.errors import InputError, UsageError
+from cdxmill.inputs import pipes
+from cdxmill.running.failures import Failures
 from tests.conftest import RunCdxmill
 
 COMMAND = Path(sys.executable).with_name("cdxmill")
@@ -27,6 +30,16 @@ def directory(tmp_path: Path, pywb_warcs: Path, run_cdxmill: RunCdxmill) -> Path
         assert run_cdxmill("index", "-o", tmp_path / name, tmp_path / "a.warc.gz").returncode == 0
     assert run_cdxmill("zipnum", "-o", tmp_path / "wanted", tmp_path / "a.cdxj").returncode == 0
     return tmp_path
+
+
+@contextmanager
+def named_pipe(path: Path, data: bytes) -> Iterator[str]:
+    """A pipe that has this content."""
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(data,))
+    writer.start()
+    yield str(path)
+    writer.join()
 
 
 def run(directory: Path, line: str) -> subprocess.CompletedProcess[bytes]:
@@ -95,12 +108,8 @@ def test_a_truncated_archive_on_standard_input_is_a_failure_of_it(directory: Pat
 
 def test_a_named_pipe_is_read_and_keeps_its_name(directory: Path) -> None:
     (directory / "pipes").mkdir()
-    os.mkfifo(directory / "pipes/a.warc.gz")
-    data = (directory / "a.warc.gz").read_bytes()
-    writer = threading.Thread(target=(directory / "pipes/a.warc.gz").write_bytes, args=(data,))
-    writer.start()
-    done = run(directory, "cdxmill index -o - pipes/a.warc.gz")
-    writer.join()
+    with named_pipe(directory / "pipes/a.warc.gz", (directory / "a.warc.gz").read_bytes()):
+        done = run(directory, "cdxmill index -o - pipes/a.warc.gz")
     assert done.stdout == (directory / "a.cdxj").read_bytes()
 
 
@@ -178,3 +187,81 @@ def test_a_copy_of_lines_from_a_pipe_does_not_name_the_pipe(directory: Path) -> 
 def test_index_lines_come_from_standard_input(directory: Path) -> None:
     done = run(directory, "cdxmill lookup - '*' --limit 1 < a.cdxj")
     assert done.stdout == run(directory, "cdxmill lookup wanted '*' --limit 1").stdout != b""
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_copies_of_pipes_are_whole_and_deleted_at_the_end(
+    quiet: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    notes: list[str] = []
+    large = os.urandom(pipes._CHUNK + 5)
+    contents = {"a": large, "b.gz": gzip.compress(large, 0), "empty": b""}
+    with pipes.Pipes(Failures(write=notes.append), quiet=quiet) as copies:
+        assert copies.copy_of(str(tmp_path / "absent")) is None
+        assert copies.copy_of(str(tmp_path)) is None
+        assert not copies.has(str(tmp_path / "absent"))
+        for name, content in contents.items():
+            with named_pipe(tmp_path / f"pipe-{name}", content) as named:
+                path = copies.copy_of(named)
+            assert path is not None
+            assert copies.has(path)
+            assert Path(path).read_bytes() == content
+            assert path.endswith(".gz") == content.startswith(b"\x1f\x8b")
+        with pytest.raises(UsageError, match="was given twice, but it can be read only once"):
+            copies.copy_of(str(tmp_path / "pipe-a"))
+        assert not copies.has(str(tmp_path / "pipe-a"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pipe-a", "pipe-b.gz", "pipe-empty"]
+    assert len(notes) == (0 if quiet else 3)
+
+
+def test_a_file_is_where_it_is_and_a_pipe_is_a_temporary_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "file").write_bytes(b"file")
+    with pipes.unpiped(str(tmp_path / "file")) as place:
+        assert place.text == str(tmp_path / "file")
+    with named_pipe(tmp_path / "pipe", b"content") as named, pipes.unpiped(named) as place:
+        assert place.read_bytes() == b"content"
+        assert place.text != named
+    assert not place.exists()
+
+
+def test_a_pipe_that_fails_is_an_error_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match=r"absent: cannot be read \(No such file"), pipes.open_pipe("absent"):
+        pass
+    with (
+        pytest.raises(InputError, match=r"cannot be read \(Is a directory\)"),
+        pipes.open_pipe(str(tmp_path)),
+    ):
+        pass
+    with (
+        pytest.raises(InputError, match=r"mem: cannot be read \(Input/output error\)"),
+        pipes.open_pipe("/proc/self/mem") as read,
+    ):
+        read(10)
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(InputError, match=r"-: cannot be read \(Bad file descriptor\)"), pipes.open_pipe("-"):
+        pass
+
+
+def test_standard_input_is_read_and_stays_open(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"content")
+    kept = os.dup(0)
+    with (tmp_path / "a").open("rb") as file:
+        os.dup2(file.fileno(), 0)
+    try:
+        for named, text in (("-", b"con"), ("/dev/stdin", b"")):
+            with pipes.open_pipe(named) as read:
+                assert read(3) == text
+        os.fstat(0)
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+    assert [pipes.is_pipe(named) for named in ("-", "/dev/stdin", "a\0b", str(tmp_path))] == [
+        True,
+        True,
+        False,
+        False,
+    ]

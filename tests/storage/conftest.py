@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,6 +23,7 @@ from cdxmill.storage.walk import files_below
 from cdxmill.storage.web import connections
 
 from ..material.background import in_background
+from ..material.clock import Clock
 from .name_node import name_node
 from .range_server import RangeServer, Served, serving
 from .web_file import BODY, A
@@ -73,6 +76,26 @@ def file(server: RangeServer) -> Served:
 
 
 @pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is synced and renamed, in order."""
+    made: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def note_sync(handle: int) -> None:
+        path = Path(f"/proc/self/fd/{handle}").readlink()
+        made.append("sync file" if path.is_file() else f"sync {path.name}/")
+        fsync(handle)
+
+    def note_rename(path: Path, target: Path) -> Path:
+        made.append("rename")
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", note_sync)
+    monkeypatch.setattr(Path, "replace", note_rename)
+    return made
+
+
+@pytest.fixture
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make waits between tries short."""
     monkeypatch.setattr(patience, "FIRST_WAIT", 0.001)
@@ -85,6 +108,16 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     for module in (patience, hosts):
         monkeypatch.setattr(module, "time", SimpleNamespace(sleep=seconds.append, monotonic=time.monotonic))
     return seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The time of all waits, which stands until it is set. Nothing is known of servers."""
+    standing = Clock()
+    for module in (patience, hosts):
+        monkeypatch.setattr(module, "time", standing)
+    monkeypatch.setattr(hosts, "_tables", [])
+    return standing
 
 
 class QuickHandler(MotoRequestHandler):

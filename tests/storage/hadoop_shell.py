@@ -18,8 +18,8 @@ FAILURES: list[str] = []
 
 
 def place_of(url: str) -> Path:
-    """Where the file of an hdfs or file URL, or of a path, is."""
-    if url.startswith("hdfs:"):
+    """Where the file of an hdfs, s3 or file URL, or of a path, is."""
+    if url.startswith(("hdfs:", "s3:")):
         return ROOT / url.partition("://")[2].partition("/")[2].rstrip("/")
     return Path(unquote(url.removeprefix("file://")))
 

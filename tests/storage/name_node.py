@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
@@ -37,8 +38,12 @@ class NameNode(QuietServer):
         """The same for the data node."""
         self.cuts: list[int] = []
         """Bytes of a body after which the connection is closed, one per request."""
+        self.drips = 0.0
+        """Seconds between the bytes of a body."""
         self.says_length = True
         """Whether an answer says how long its body is."""
+        self.short: list[int] = []
+        """Bytes that are kept of the next files that are written."""
         self.lost: list[str] = []
         """Operations that are done but not answered, one per request."""
         self.has_attributes = True
@@ -108,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(200, self.server.files[path].body[offset : offset + length])
 
     def _create(self, path: str, query: dict[str, str], body: bytes) -> None:
-        self.server.put(path, body)
+        self.server.put(path, body[: self.server.short.pop(0)] if self.server.short else body)
         self._answer(201, b"")
 
     def _rename(self, path: str, query: dict[str, str], body: bytes) -> None:
@@ -126,6 +131,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.lost.remove("RENAME")
             self.close_connection = True
             return None
+        if "renameoptions" in query:
+            return self._answer(200, b"")
         return self._json({"boolean": True})
 
     def _setxattr(self, path: str, query: dict[str, str], body: bytes) -> None:
@@ -206,6 +213,11 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.startswith("/data") and self.command == "GET" and self.server.cuts:
             body = body[: self.server.cuts.pop(0)]
             self.close_connection = True
+        if self.path.startswith("/data") and self.server.drips:
+            for byte in body:
+                self.wfile.write(bytes([byte]))
+                time.sleep(self.server.drips)
+            return
         self.wfile.write(body)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -17,7 +20,7 @@ from cdxmill.running.failures import Failures
 from cdxmill.search.lookup import lookup_many
 from cdxmill.storage.location import ask_all, locate
 from cdxmill.storage.reach import Reach
-from cdxmill.storage.web.connections import connections
+from cdxmill.storage.web.connections import _Reads, connections, give_back, is_inside, is_own, small_body
 from cdxmill.storage.web.http import look
 from cdxmill.storage.web.http_file import HttpFile, NoRanges
 
@@ -195,3 +198,72 @@ def test_an_index_of_many_archives_needs_a_connection_per_process(
     assert (done.returncode, done.stderr) == (0, b"")
     assert len(server.seen) >= 24
     assert server.connections <= 2 + SPARE
+
+
+def test_a_host_is_ones_own_if_its_connections_went_inside(
+    server: RangeServer, file: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cdxmill.storage.web.connections._inside", {})
+    named = server.url.replace("127.0.0.1", "own.example")
+    resolve = socket.getaddrinfo
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *rest: resolve("127.0.0.1", *rest))
+    assert not is_own(named)
+    assert read(named + A) == BODY[:100]
+    assert is_own(named)
+    assert is_inside(named)
+    assert not is_own("http://other.example/")
+    monkeypatch.setattr("cdxmill.storage.web.connections._inside", {"mixed.example": False})
+    mixed = named.replace("own", "mixed")
+    assert read(mixed + A) == BODY[:100]
+    assert not is_own(mixed), "another of its addresses is not inside"
+    assert [is_own(f"http://{host}/") for host in ("127.0.0.1", "8.8.8.8")] == [True, False]
+
+
+@contextmanager
+def headers(timeout: float | None, left: float | None) -> Iterator[tuple[_Reads, socket.socket]]:
+    """The reads of a socket with this timeout, until so many seconds from now; and the other end, which has sent 3 bytes."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.settimeout(timeout)
+        reads = _Reads(ours, ours.makefile("rb", buffering=0))
+        reads.end = None if left is None else time.monotonic() + left
+        theirs.send(b"123")
+        yield reads, ours
+        assert ours.gettimeout() == timeout
+        reads.close()
+        assert reads.closed
+
+
+@pytest.mark.parametrize("timeout", [None, 100.0])
+def test_headers_have_to_arrive_until_a_time(timeout: float | None) -> None:
+    for left in (0.9, None):
+        with headers(timeout, left) as (reads, _):
+            buffer = bytearray(9)
+            assert reads.readinto(buffer) == 3
+            assert bytes(buffer[:3]) == b"123"
+    with headers(timeout, -1.0) as (reads, _), pytest.raises(TimeoutError, match="timed out"):
+        reads.readinto(bytearray(9))
+    with headers(timeout, 0.1) as (reads, ours):
+        ours.recv(3)
+        with pytest.raises(TimeoutError):
+            reads.readinto(bytearray(9))
+
+
+def test_a_read_is_no_longer_than_its_own_timeout() -> None:
+    with headers(0.01, 1000.0) as (reads, ours):
+        ours.recv(3)
+        with pytest.raises(TimeoutError):
+            reads.readinto(bytearray(9))
+
+
+def test_a_small_body_is_whole_or_an_error(server: RangeServer, file: Served) -> None:
+    for most in (len(BODY), len(BODY) + 1):
+        assert small_body("a", HttpFile(server.url + A).ask(), most) == BODY
+    for most in (len(BODY) - 1, 10):
+        answer = HttpFile(server.url + A).ask()
+        with pytest.raises(InputError, match=f"a: the answer has more than {most} bytes"):
+            small_body("a", answer, most)
+        assert answer.closed
+    answer = HttpFile(server.url + A).ask()
+    give_back(answer)
+    assert answer.closed

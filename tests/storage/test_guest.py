@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -133,17 +132,6 @@ def test_a_dead_server_is_given_up_once(lines: Path, server: RangeServer) -> Non
     assert len(server.seen) == patience.TRIES
     with pytest.raises(UntriedError, match=r"not requested, because .* did not answer \(503\); run it again"):
         read_all(server.url + "/00.warc.gz")
-
-
-@pytest.mark.usefixtures("hurry")
-def test_more_servers_than_are_remembered_are_given_up_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server whose place another had taken was asked again: it had a new place, and was looked for at the old one."""
-    monkeypatch.setattr(hosts, "_tables", [])
-    names = [f"archive{number}.example" for number in range(2 * hosts._SLOTS)]
-    for name in 2 * names:
-        hosts.failed(name, f"https://{name}/a.warc.gz", "503", time.monotonic() - 60)
-        with pytest.raises(hosts.GivenUp, match="did not answer"):
-            hosts.wait_for_turn(name, None)
 
 
 def test_one_broken_file_costs_no_other(lines: Path, server: RangeServer, slept: list[float]) -> None:

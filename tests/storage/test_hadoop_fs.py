@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.errors import AbsentError, InputError, OutageError, RefusedError
+from cdxmill.errors import AbsentError, InputError, OutageError, RefusedError, StoppedError
 from cdxmill.storage.cache import open_cached
 from cdxmill.storage.hadoop import hadoop_fs, hdfs, pick
 from cdxmill.storage.location import locate
@@ -200,3 +200,123 @@ def test_a_directory_is_not_read(asked: Callable[[], list[str]], tmp_path: Path)
 def test_the_default_file_system_is_known() -> None:
     assert locate("hdfs:///a/b").is_same(locate("hdfs://names:8020/a/b/"))
     assert not locate("hdfs:///a/b").is_same(locate("hdfs://others:8020/a/b/"))
+
+
+@pytest.fixture
+def failing(hadoop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """A function that lets a verb fail from then on. HDFS is the directory `hdfs`; the words of commands are in `asked`."""
+    shell = Path(__file__).with_name("hadoop_shell.py")
+    (tmp_path / "hdfs").mkdir()
+    monkeypatch.setenv("HADOOP_SHELL_ROOT", str(tmp_path / "hdfs"))
+
+    def fail(verb: str) -> None:
+        refusal = f'echo "{verb[1:]}: Input/output error" >&2; exit 1'
+        words = f'echo "$@" >>{tmp_path}/asked'
+        write(
+            hadoop,
+            f'{words}\n[ "$2" = "{verb}" ] && {{ {refusal}; }}\nexec {sys.executable} -I -S {shell} "$@"',
+        )
+
+    return fail
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (directory / "hdfs").iterdir()}
+
+
+def write_stamped(url: str, body: bytes) -> None:
+    with locate(url).write_atomic(stamp=lambda: "mine") as file:
+        file.write(body)
+
+
+@pytest.mark.parametrize(
+    ("verb", "left"),
+    [("-put", {"a": b"old"}), ("-rm", {"a": b"old"}), ("-mv", {}), ("-mkdir", {"a": b"old"})],
+)
+def test_a_write_that_fails_leaves_no_unfinished_file(
+    verb: str, left: dict[str, bytes], failing: Callable[[str], None], tmp_path: Path
+) -> None:
+    (tmp_path / "hdfs/a").write_bytes(b"old")
+    failing(verb)
+    url = "hdfs://names:8020/below/a" if verb == "-mkdir" else URL
+    with pytest.raises(StoppedError, match=rf"hadoop fs {verb} failed"):
+        write_stamped(url, b"new")
+    kept = files(tmp_path)
+    if verb == "-rm":  # nor can the unfinished file be deleted
+        kept = {name: body for name, body in kept.items() if not name.endswith(".tmp")}
+    assert kept == left
+
+
+def test_a_file_is_written_without_attributes_too(failing: Callable[[str], None], tmp_path: Path) -> None:
+    failing("-setfattr")
+    write_stamped(URL, b"new")
+    assert files(tmp_path) == {"a": b"new"}
+    failing("-getfattr")
+    write_stamped(URL, b"newer")
+    assert locate(URL).stamped() == (locate(URL).status(), "")
+
+
+def test_a_file_that_cannot_be_renamed_is_no_other_file(
+    failing: Callable[[str], None], tmp_path: Path
+) -> None:
+    failing("-mv")
+    with pytest.raises(StoppedError, match="hadoop fs -mv failed"):
+        locate(URL).swap(None, b"mine")
+    assert files(tmp_path) == {}
+    (tmp_path / "hdfs/a").write_bytes(b"theirs")
+    assert not locate(URL).swap(None, b"mine")
+    assert files(tmp_path) == {"a": b"theirs"}
+
+
+def test_a_private_file_is_that_of_its_owner(hadoop: Path, tmp_path: Path) -> None:
+    write(hadoop, f'echo "$@" >>{tmp_path}/asked; [ "$4" != -put ]')
+    (tmp_path / "keys").write_bytes(b"secret")
+    with (tmp_path / "keys").open("rb") as file:
+        hadoop_fs.put(file, URL)
+        with pytest.raises(StoppedError, match="hadoop fs -put failed"):
+            hadoop_fs.put(file, URL, is_private=True)
+    words = f"-put -f - {URL}"
+    assert (tmp_path / "asked").read_text() == f"fs {words}\nfs -D fs.permissions.umask-mode=077 {words}\n"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "words"), [("hdfs", "-f"), ("s3", "-f -d"), ("s3a", "-f -d"), ("gs", "-f")]
+)
+def test_an_object_of_s3_is_put_under_its_name(scheme: str, words: str, hadoop: Path, tmp_path: Path) -> None:
+    write(hadoop, f'echo "$@" >>{tmp_path}/asked')
+    hadoop_fs.upload([tmp_path / "a b", tmp_path / "c"], f"{scheme}://b/out/")
+    target = f"{scheme}://b/out/"
+    assert (tmp_path / "asked").read_text() == (
+        f"fs -put {words} {(tmp_path / 'a b').as_uri()} {(tmp_path / 'c').as_uri()} {target}\n"
+    )
+
+
+def test_what_does_not_exist_is_not_moved_and_its_target_stays(
+    failing: Callable[[str], None], tmp_path: Path
+) -> None:
+    failing("nothing")
+    (tmp_path / "hdfs/a").write_bytes(b"kept")
+    with pytest.raises(StoppedError, match="no such file"):
+        locate("hdfs://names:8020/absent").move(locate(URL))
+    assert files(tmp_path) == {"a": b"kept"}
+
+
+def test_sizes_and_times_are_those_that_hadoop_prints(hadoop: Path) -> None:
+    write(hadoop, "echo '7 1700000000123 regular file a b'")
+    entry = locate(URL).status()
+    assert entry is not None
+    assert (entry.size, entry.modified, entry.tag, entry.is_directory) == (
+        7,
+        1700000000.123,
+        "1700000000123",
+        False,
+    )
+    lines = (
+        "Found 3 items",
+        "-rw-r--r--   3 user group         12 2026-01-02 03:04 hdfs://names:8020/a/b c",
+        "drwxr-xr-x   - user group          0 2026-01-02 03:04 hdfs://names:8020/a/below",
+        "-rw-r--r--   1 user group 3000000000 2026-01-02 03:04 hdfs://names:8020/a/below/d",
+    )
+    write(hadoop, "cat <<'END'\n{}\nEND".format("\n".join(lines)))
+    found = {"hdfs://names:8020/a/b c": 12, "hdfs://names:8020/a/below/d": 3_000_000_000}
+    assert hadoop_fs.sized_files("hdfs://names:8020/a") == found

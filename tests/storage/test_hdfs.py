@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 from collections.abc import Iterator
+from io import BytesIO
 
 import pytest
 
-from cdxmill.errors import AbsentError, InputError, StoppedError, UsageError
+from cdxmill.errors import AbsentError, InputError, OutageError, StoppedError, UsageError
 from cdxmill.storage.cache import open_cached
 from cdxmill.storage.hadoop import hdfs, web_hdfs
 from cdxmill.storage.location import locate
@@ -220,6 +222,14 @@ def test_a_write_that_fails_on_its_way_is_sent_again_whole(node: NameNode, hurry
     assert node.files.keys() == {PATH, "/b"}
 
 
+def test_a_file_that_was_not_written_completely_is_sent_again(node: NameNode, hurry: None) -> None:
+    node.short = [0, len(BODY) - 1]
+    with locate("hdfs:///b").write_atomic() as file:
+        file.write(BODY)
+    assert node.files["/b"].body == BODY
+    assert node.operations().count("data CREATE") == 3
+
+
 def test_a_rename_whose_answer_is_lost_was_done(node: NameNode, hurry: None) -> None:
     node.lost = ["RENAME"]
     with locate("hdfs:///b").write_atomic() as file:
@@ -279,7 +289,7 @@ def test_a_name_that_hdfs_does_not_give_stops_the_run(node: NameNode) -> None:
         locate(URL).move(locate("hdfs://namenode:9000/other"))
 
 
-def test_ranges_one_after_the_other_are_read_from_one_answer(node: NameNode) -> None:
+def test_ranges_one_after_the_other_are_read_from_one_answer(node: NameNode, slept: list[float]) -> None:
     node.put("/crawl/long", BODY)
     with locate("hdfs:///crawl/long").open_ranges() as read_at:
         assert [read_at(100 * number, 100) for number in range(9)] == [
@@ -289,3 +299,92 @@ def test_ranges_one_after_the_other_are_read_from_one_answer(node: NameNode) -> 
         for offset in (5000, 5100, 0):
             assert read_at(offset, 100) == BODY[offset : offset + 100], "another place is another answer"
         assert read_at(len(BODY) - 50, 100) == BODY[-50:]
+    assert slept == []
+
+
+def test_a_file_with_a_known_content_is_replaced(node: NameNode) -> None:
+    place = locate("hdfs:///lock")
+    assert not place.swap(b"old", b"new")
+    for text in (b"old and more", b"ol", b""):
+        node.put("/lock", text)
+        assert not place.swap(b"old", b"new")
+        assert not place.swap(None, b"new")
+        assert node.files["/lock"].body == text
+    node.put("/lock", b"old")
+    assert place.swap(b"old", b"new")
+    assert node.files["/lock"].body == b"new"
+    assert node.files.keys() == {PATH, "/lock"}
+
+
+def test_a_private_file_has_its_rights_before_its_content(node: NameNode) -> None:
+    for is_private in (True, False):
+        hdfs.put(BytesIO(b"secret"), "hdfs:///keys", is_private=is_private)
+    given = [query.get("permission") for op, _, query in node.seen if op == "CREATE"]
+    assert given == ["600", None]
+
+
+@pytest.mark.parametrize("name", ["number", "modified", "body"])
+def test_any_change_of_a_file_is_noticed(name: str, node: NameNode) -> None:
+    """It has another id, time or size."""
+    with (
+        pytest.raises(InputError, match="has changed while it was read; run it again"),
+        locate(URL).open_ranges() as read_at,
+    ):
+        read_at(0, 10)
+        setattr(node.files[PATH], name, b"" if name == "body" else 7)
+
+
+def test_connections_go_back_to_the_pool_or_are_closed(node: NameNode, hurry: None) -> None:
+    """A body that was read to its end, or is short, keeps its connection; one with much left ends it."""
+    pool = hdfs._client(os.getpid(), "")._pool.connection_from_url(node.address)
+    with locate("hdfs:///crawl/a.warc.gz").open_ranges() as read_at:
+        for _ in range(3):
+            read_at(0, len(BODY))
+        assert pool.num_connections == 1
+        read_at(0, 100)
+        read_at(100, 100)
+        read_at(0, 100)
+    locate("hdfs:///crawl/a.warc.gz").status()
+    assert pool.num_connections == 2
+
+
+def test_rights_are_those_of_another_directory(node: NameNode) -> None:
+    node.put("/one/a", b"")
+    node.put("/other/a", b"")
+    node.modes["/one"] = "711"
+    hdfs.copy_mode("hdfs:///one", "hdfs:///other")
+    hdfs.copy_mode("hdfs:///absent", "hdfs:///other")
+    assert node.modes == {"/one": "711", "/other": "711"}
+
+
+def test_what_does_not_exist_is_not_moved(node: NameNode, hurry: None) -> None:
+    node.put("/target", b"kept")
+    with pytest.raises(StoppedError, match="no such file"):
+        locate("hdfs:///absent").move(locate("hdfs:///target"))
+    assert node.files["/target"].body == b"kept"
+    node.refusals = [(403, "RetriableException")]
+    with pytest.raises(StoppedError, match="no such file"):
+        locate("hdfs:///absent").move(locate("hdfs:///other"))
+
+
+def test_the_time_of_a_file_is_in_seconds(node: NameNode) -> None:
+    entry = locate(URL).status()
+    assert entry is not None
+    assert (entry.modified, entry.tag) == (node.files[PATH].modified / 1000, str(node.files[PATH].modified))
+
+
+def test_attributes_of_others_are_no_stamp(node: NameNode) -> None:
+    stored = node.put("/stamped", b"")
+    stored.attributes |= {"user.other": '"theirs"', "user.cdxmill": '"mine"'}
+    assert locate("hdfs:///stamped").stamped()[1] == "mine"
+    del stored.attributes["user.cdxmill"]
+    assert locate("hdfs:///stamped").stamped()[1] == ""
+
+
+def test_a_body_that_drips_is_given_up(node: NameNode, monkeypatch: pytest.MonkeyPatch, hurry: None) -> None:
+    monkeypatch.setenv("CDXMILL_PATIENCE", "0.1")
+    with locate(URL).open_ranges() as read_at:
+        node.drips = 0.01
+        with pytest.raises(OutageError, match=r"did not answer \(sends too slowly\)"):
+            read_at(0, 500_000)
+        node.drips = 0.0

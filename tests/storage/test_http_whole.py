@@ -6,7 +6,9 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -15,9 +17,10 @@ from urllib3 import BaseHTTPResponse
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.storage.cache import open_known
 from cdxmill.storage.web import http_file
-from cdxmill.storage.web.http import open_ranges
+from cdxmill.storage.web.http import open_once, open_ranges, shared_path
 from cdxmill.storage.web.http_file import HttpFile
 
+from ..material.open_files import open_files
 from .range_server import RangeServer, Served
 from .web_file import BODY, A, error_of, read_all
 
@@ -43,6 +46,23 @@ def test_a_whole_file_that_is_cut_is_continued(server: RangeServer, file: Served
     file.knows_ranges, file.cuts = False, [100_000, 0, 10, 700_000]
     assert read_all(server.url + A) == BODY
     assert len(server.seen) == 5
+
+
+def test_a_whole_file_is_fetched_as_far_as_it_is_read(
+    server: RangeServer, file: Served, slept: list[float]
+) -> None:
+    file.knows_ranges, file.cuts = False, [500_000]
+    with open_ranges(server.url + A) as read_at:
+        assert read_at(0, 100_000) == BODY[:100_000]
+        assert slept == [], "the end of what the server sends was not seen"
+
+
+def test_the_end_of_a_file_of_unknown_size_has_to_be_seen_twice(
+    server: RangeServer, file: Served, hurry: None
+) -> None:
+    file.knows_ranges, file.tells_length, file.cuts = False, False, [500_000]
+    assert read_all(server.url + A) == BODY
+    assert len(server.seen) == 3
 
 
 def test_cuts_of_a_whole_file_that_leave_much_behind_are_no_reason_to_give_up(
@@ -136,6 +156,65 @@ def test_a_shared_file_is_kept_in_a_new_directory_until_it_is_closed(
         assert read_at(10, 20) == BODY[10:30]
         assert [path.stat().st_size for path in shared.iterdir()] == [len(BODY)]
     assert list(shared.iterdir()) == []
+
+
+def test_a_shared_file_is_deleted_by_the_last_that_closes_it(
+    server: RangeServer, file: Served, tmp_path: Path
+) -> None:
+    file.knows_ranges = False
+    with ExitStack() as one, ExitStack() as other:
+        reads = [stack.enter_context(open_once(server.url + A, tmp_path)) for stack in (one, other)]
+        one.close()
+        assert reads[1](500, 100) == BODY[500:600]
+        assert [path.stat().st_size for path in tmp_path.iterdir()] == [len(BODY)]
+        with open_once(server.url + A, tmp_path) as read_at:
+            assert read_at(len(BODY) - 5, 9) == BODY[-5:]
+    assert list(tmp_path.iterdir()) == []
+    assert open_files(tmp_path) == []
+    assert len(server.seen) == 1
+
+
+def test_half_of_a_shared_file_is_downloaded_again_whole(
+    server: RangeServer, file: Served, tmp_path: Path
+) -> None:
+    """The process that began to download it was killed, or its server failed."""
+    file.knows_ranges = False
+    path = shared_path(server.url + A, tmp_path)
+    path.write_bytes(BODY[1:] + BODY)
+    path.chmod(0o600)
+    file.statuses = [404]
+    with pytest.raises(InputError), open_once(server.url + A, tmp_path):
+        pass
+    assert open_files(tmp_path) == []
+    path.write_bytes(BODY[1:] + BODY)
+    path.chmod(0o600)
+    with open_once(server.url + A, tmp_path) as read_at:
+        assert read_at(0, 2 * len(BODY)) == BODY
+        assert path.stat().st_mode & 0o777 == 0o700
+    assert server.ranges(A) == ["bytes=0-0"] * 2
+
+
+def test_an_empty_file_is_shared_too(server: RangeServer, file: Served, tmp_path: Path) -> None:
+    file.knows_ranges, file.body = False, b""
+    with open_once(server.url + A, tmp_path) as read_at:
+        assert read_at(0, 10) == b""
+
+
+def test_processes_wait_for_the_one_that_downloads_a_shared_file(
+    server: RangeServer, file: Served, tmp_path: Path
+) -> None:
+    file.knows_ranges = False
+
+    def read(offset: int) -> bytes:
+        with open_once(server.url + A, tmp_path) as read_at:
+            barrier.wait(60)
+            return read_at(offset, 100)
+
+    barrier = Barrier(4)
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(read, range(4))) == [BODY[at : at + 100] for at in range(4)]
+    assert len(server.seen) == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 def chunked(body: bytes) -> bytes:

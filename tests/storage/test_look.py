@@ -54,6 +54,30 @@ def test_a_shorter_range_than_asked_for_is_the_start(server: RangeServer) -> Non
     assert len(server.seen) == 1
 
 
+@pytest.mark.parametrize("size", [0, 1, 1000, 1001])
+@pytest.mark.parametrize("tells_length", [True, False])
+def test_a_file_of_a_server_without_ranges_may_be_short(
+    size: int, tells_length: bool, slept: list[float], server: RangeServer
+) -> None:
+    file = server.add("/a", BODY[:size])
+    file.knows_ranges, file.tells_length = False, tells_length
+    assert seen(locate(f"{server.url}/a"), 1000) == ((size * tells_length, 0), BODY[: min(size, 1000)])
+    assert slept == []
+
+
+@pytest.mark.parametrize(("size", "cut"), [(len(BODY), 10), (500, 499)])
+def test_the_start_of_a_whole_file_is_whole(size: int, cut: int, hurry: None, server: RangeServer) -> None:
+    file = server.add("/a", BODY[:size])
+    file.knows_ranges, file.cuts = False, [cut]
+    assert seen(locate(f"{server.url}/a"), 1000) == ((size, 0), BODY[: min(size, 1000)])
+
+
+def test_a_start_may_have_several_pieces(slept: list[float], server: RangeServer) -> None:
+    server.add("/a", BODY)
+    assert look(locate(f"{server.url}/a"), 100_000)[1] == BODY[:100_000]
+    assert slept == []
+
+
 @pytest.mark.parametrize("trouble", ["cuts", "drops", "statuses"])
 def test_a_server_in_trouble_is_asked_again(trouble: str, hurry: None, server: RangeServer) -> None:
     setattr(server.add("/a", BODY), trouble, {"cuts": [10], "drops": 1, "statuses": [503]}[trouble])

@@ -316,3 +316,37 @@ def test_without_boto3_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(UsageError) as caught, open_ranges(URL):
         pass
     assert str(caught.value) == "s3:// needs boto3: pip install './cdxmill[s3]', with a checkout in ./cdxmill"
+
+
+def test_with_a_key_of_the_customer_the_etag_shows_no_change(file: Served) -> None:
+    file.headers |= {"x-amz-meta-cdxmill": "mine", "x-amz-meta-cdxmill-etag": "other"}
+    assert s3.stamped(URL)[1] == ""
+    file.headers["x-amz-server-side-encryption-customer-algorithm"] = "AES256"
+    assert s3.stamped(URL)[1] == "mine"
+
+
+def test_a_body_that_is_longer_than_its_range_is_cut(file: Served, slept: list[float]) -> None:
+    with open_ranges(URL) as read_at:
+        file.tells_length, file.surplus = False, b"more"
+        assert read_at(100, 50) == BODY[100:150]
+    assert slept == []
+
+
+def test_a_body_that_is_cut_and_brings_nothing_from_then_on_is_given_up(
+    server: RangeServer, file: Served, hurry: None
+) -> None:
+    with open_ranges(URL) as read_at:
+        for size in (500_000, 2):
+            file.cuts = [1000 if size > 1000 else 0, *[0] * 100]
+            with pytest.raises(InputError, match="connection lost"):
+                read_at(0, size)
+
+
+def test_a_body_that_drips_is_given_up(
+    file: Served, monkeypatch: pytest.MonkeyPatch, two_tries: None, hurry: None
+) -> None:
+    monkeypatch.setenv("CDXMILL_PATIENCE", "0.1")
+    with open_ranges(URL) as read_at:
+        file.drips_body = 0.01
+        with pytest.raises(OutageError, match=r"did not answer \(sends too slowly\)"):
+            read_at(0, 500_000)

@@ -14,7 +14,9 @@ import pytest
 
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.storage import s3
+from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import locate
+from cdxmill.storage.s3_etag import PART
 from tests.material.background import in_background
 
 
@@ -65,7 +67,7 @@ def test_directories_are_listed_whole(bucket: Any, monkeypatch: pytest.MonkeyPat
     bucket.put_object(Bucket="written", Key="many/", Body=b"")
     assert bucket.list_objects_v2(Bucket="written")["IsTruncated"]
     assert len(locate("s3a://written/many").entries()) == 105
-    assert "many" in locate("s3://written").entries()
+    assert locate("s3://written").entries()["many"] == Entry(0, 0, is_directory=True)
 
 
 def test_a_bucket_that_does_not_exist_stops_the_run(bucket: Any) -> None:
@@ -157,12 +159,15 @@ def test_an_upload_that_fails_half_way_is_aborted(failing: list[str]) -> None:
 
 
 class _Deciding(_Failing):
-    """Answers PUTs with `statuses`. It has an object that nobody may delete."""
+    """Answers PUTs with `statuses`. It has an object that nobody may delete, on the second page of its list."""
 
     statuses: list[tuple[int, str]]
 
     def do_GET(self) -> None:
-        self._answer(200, b"<R><Name>b</Name><Contents><Key>c/a</Key><Size>1</Size></Contents></R>")
+        page = b"<IsTruncated>true</IsTruncated><NextContinuationToken>2</NextContinuationToken>"
+        if "continuation-token=2" in self.path:
+            page = b"<Contents><Key>c/a</Key><Size>1</Size></Contents>"
+        self._answer(200, b"<R><Name>b</Name>%b</R>" % page)
 
     def do_POST(self) -> None:
         error = b"<Error><Key>c/a</Key><Code>AccessDenied</Code></Error>"
@@ -213,3 +218,83 @@ def test_a_small_file_is_written_if_nobody_has_written_it(
     else:
         assert locate("s3://b/k").swap(None, b"mine") == is_written
     assert [one for one in deciding.seen if one in ("if", "always")] == requests
+
+
+def test_each_try_of_a_small_file_is_one_request(deciding: type[_Deciding]) -> None:
+    deciding.statuses = [(500, "InternalError")] * 99
+    with pytest.raises(StoppedError, match=r"^s3://b/k: did not answer \(500\) after 8 tries"):
+        locate("s3://b/k").swap(None, b"mine")
+    assert deciding.seen.count("if") == 8
+
+
+def test_a_file_that_changes_after_it_was_compared_is_not_replaced(
+    bucket: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, put = locate("s3://written/swapped"), s3._put_if
+
+    def put_late(*args: Any) -> bool:
+        bucket.put_object(Bucket="written", Key="swapped", Body=b"theirs")
+        return put(*args)
+
+    for known, old in ((b"old", b"old"), (None, None)):
+        place.remove()
+        if old is not None:
+            bucket.put_object(Bucket="written", Key="swapped", Body=old)
+        with monkeypatch.context() as patch:
+            patch.setattr(s3, "_put_if", put_late)
+            assert not place.swap(known, b"mine")
+        assert place.read_bytes() == b"theirs"
+    assert place.swap(b"theirs", b"mine")
+    assert place.read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("size", [0, PART - 1, PART, 2 * PART + 1])
+def test_the_etag_of_what_is_uploaded_with_a_stamp_is_known_before(size: int, bucket: Any) -> None:
+    place = locate("s3://written/stamped")
+    with place.write_atomic(stamp=lambda: "mine") as file:
+        file.write(large()[:size])
+    head = bucket.head_object(Bucket="written", Key="stamped")
+    assert head["ETag"] == f'"{head["Metadata"]["cdxmill-etag"]}"'
+    assert place.stamped() == (place.status(), "mine")
+
+
+@pytest.mark.parametrize(
+    ("body", "more", "stamp"),
+    [
+        (b"new", {}, "mine"),
+        (b"odd", {}, ""),
+        (b"odd", {"ServerSideEncryption": "AES256"}, ""),
+        (b"odd", {"ServerSideEncryption": "aws:kms"}, "mine"),
+    ],
+)
+def test_a_stamp_is_that_of_its_content(body: bytes, more: dict[str, str], stamp: str, bucket: Any) -> None:
+    """With keys of KMS, the ETag of an object does not show its content."""
+    place = locate("s3://written/stamped")
+    with place.write_atomic(stamp=lambda: "mine") as file:
+        file.write(b"new")
+    metadata = bucket.head_object(Bucket="written", Key="stamped")["Metadata"]
+    bucket.put_object(Bucket="written", Key="stamped", Body=body, Metadata=metadata, **more)
+    assert place.stamped() == (place.status(), stamp)
+
+
+def test_a_tree_is_deleted_with_the_object_of_its_name(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "10")
+    keys = ["tree", "tree/", *(f"tree/{number}" for number in range(25)), "tree.beside", "trees/a"]
+    for key in keys:
+        bucket.put_object(Bucket="written", Key=key, Body=b"1")
+    locate("s3://written/tree").remove_tree()
+    assert set(locate("s3://written").entries()) & {"tree", "tree.beside", "trees"} == {
+        "tree.beside",
+        "trees",
+    }
+    locate("s3://written/absent").remove_tree()
+
+
+def test_a_large_object_is_moved_in_parts(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(s3, "_COPIED_PART", PART)
+    with locate("s3://written/one").write_atomic() as file:
+        file.write(large())
+    locate("s3://written/one").move(locate("s3://written/other"))
+    assert body_of(bucket, "other") == large()
+    assert bucket.head_object(Bucket="written", Key="other")["ETag"].endswith('-3"')
+    assert not locate("s3://written/one").exists()

@@ -120,7 +120,7 @@ class Destination:
 def _put_shared(paths: Sequence[Path], directory: Path) -> None:
     for path in paths:
         with path.open("rb") as file, local.write_atomic(directory / path.name) as shared:
-            shutil.copyfileobj(file, shared, 1 << 20)
+            shutil.copyfileobj(file, shared)
 
 
 @contextmanager

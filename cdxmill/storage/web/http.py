@@ -72,7 +72,7 @@ def open_once(url: str, directory: Path) -> Iterator[Callable[[int, int], bytes]
     finally:
         with suppress(OSError):  # another process reads it
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink(missing_ok=True)
+            path.unlink()
         os.close(handle)
 
 
