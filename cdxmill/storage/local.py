@@ -210,7 +210,7 @@ def sync_directories(paths: Iterable[str | Path]) -> None:
 
 def sync_directory(directory: Path) -> None:
     """Wait until the names in a directory are on the disk. Raises OSError."""
-    handle = os.open(directory, os.O_DIRECTORY)
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
     except OSError as error:
