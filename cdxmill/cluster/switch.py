@@ -192,7 +192,7 @@ def repair(place: Location) -> list[str]:
     if not place.properties.has_directories:
         return []
     new, old = new_place(place), old_place(place)
-    if not place.exists() and old.exists():  # killed between the two renames
+    if not place.exists():  # killed between the two renames
         (new if entries(new).keys() >= {MARK, MANIFEST} else old).move(place)
     _sync(place.parent)
     if not (place / MARK).exists():
@@ -285,7 +285,7 @@ def _plan(place: Location, kept: Collection[str], built: Location | None) -> dic
 def _moved_below(place: Location, new: Location) -> set[str]:
     """What a run has written below its directory and moves with the cluster: directories, or their files if `place` has one."""
     record = read_record(new)
-    files = {name for name in (record.files if record is not None else ()) if posixpath.dirname(name)}
+    files = set(record.files if record is not None else ())
     directories = directories_of(files) & new.entries().keys()
     there = {below for below in directories if (place / below).exists()}
     return directories - there | _there_of(new, {name for name in files if posixpath.dirname(name) in there})
