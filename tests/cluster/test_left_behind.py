@@ -181,7 +181,9 @@ def test_a_link_in_the_old_cluster_stays_and_what_it_leads_to_does_not_move(
     (new_directory(directory) / ".replaces").touch()
     (tmp_path / "aside").rename(directory)
     assert switch.switch(locate(directory)) == [str(old_directory(directory) / "cdx")]
-    assert [path.name for path in disk.iterdir()] == ["mine.txt"], "without the indexes that the run had written"
+    assert [path.name for path in disk.iterdir()] == ["mine.txt"], (
+        "without the indexes that the run had written"
+    )
     assert [path.name for path in directory.glob("cdx/*.cdx.gz")] != []
 
 
