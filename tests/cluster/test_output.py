@@ -15,6 +15,7 @@ from cdxmill.cluster.output import (
     open_output,
     put_in_place,
 )
+from cdxmill.cluster.switch import switch
 from cdxmill.cluster.write import RunRecord, read_record, write_record
 from cdxmill.errors import InputError, OutageError, UsageError
 from cdxmill.formats.clusters.split_points import format_sequence_file, format_text
@@ -247,11 +248,11 @@ def test_both_directories_are_held_while_they_are_exchanged_and_neither_lock_sta
     put_both(directory, old_cdx, new_cdx).rename(built)
     put(directory, "notes.txt")
     put(built, "notes.txt", text="theirs")
-    held, notes, switching = [], list[str](), output.switch
+    held, notes = [], list[str]()
 
     def looked(*given: object) -> list[str]:
         held.append((built / ".lock").exists())
-        return switching(*given)  # type: ignore[arg-type]
+        return switch(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(output, "switch", looked)
     put_in_place(locate(directory), notes.append, built=locate(built))
