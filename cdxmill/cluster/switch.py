@@ -71,8 +71,8 @@ MARK = ".replaces"
 _BELOW, _PLAN = SWITCHED.split("/")
 _READ_FIRST = frozenset({MANIFEST, INDEX, SUMMARY})
 """What readers open first. Without an index, there is no cluster."""
-_CHECKED = 60.0
-"""Seconds after which a switch on S3, which may take long, asks again whether the lock is its own."""
+CHECKED = 60.0
+"""Seconds after which a switch or a change at a URL, which may take long, asks again whether the lock is its own."""
 
 
 def new_place(place: Location) -> Location:
@@ -312,11 +312,11 @@ def _move_files(place: Location) -> None:
     left = _there_of(new, steps["move"])  # the others were moved already
     gone = set(steps["delete"]) | (left & _READ_FIRST)
     for names in ({MANIFEST}, {INDEX}, {SUMMARY}, gone - _READ_FIRST):
-        check_held(_CHECKED)
+        check_held(CHECKED)
         ask_all(Location.remove, _places(place, gone & names))
     shards, start = {name for name in left if SHARD.fullmatch(name)}, len((new / "").text)
     for names in (shards, left - shards - _READ_FIRST, {INDEX, SUMMARY}, {MANIFEST}):
-        check_held(_CHECKED)
+        check_held(CHECKED)
         _sync(place)
         ask_all(lambda moved: moved.move(place / moved.text[start:]), _places(new, left & names))
     _sync(place)

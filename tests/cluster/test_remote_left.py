@@ -72,7 +72,7 @@ def test_a_switch_stops_as_soon_as_another_run_has_taken_the_directory(
     place = bucket_place
     put(clusters[0], place)
     put(clusters[1], switch.new_place(place))
-    monkeypatch.setattr(switch, "_CHECKED", -1.0)
+    monkeypatch.setattr(switch, "CHECKED", -1.0)
     move: Callable[[Location, Location], None] = Location.move
 
     def taken(one: Location, target: Location) -> None:
