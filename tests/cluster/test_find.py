@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.cluster.find import find_index
+from cdxmill.cluster.find import (
+    Directory,
+    check_rule,
+    find_directory,
+    find_index,
+    local_directory,
+    shard_locations,
+)
 from cdxmill.errors import InputError, RefusedError, UsageError
 from cdxmill.storage import s3
 from cdxmill.storage.location import locate
@@ -116,3 +123,91 @@ def test_what_is_no_directory_is_no_cluster(
     assert errors.startswith("cdxmill: ")
     assert errors.endswith(f"{name}: not a ZipNum cluster {reason}\n")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_an_answer_of_the_server_that_is_no_file_does_not_mean_that_a_cluster_is_replaced(
+    server: RangeServer,
+) -> None:
+    server.add("/C/.new/.replaces.json", b"").statuses = [403] * 9
+    with pytest.raises(UsageError, match="not a ZipNum cluster"):
+        find_index(locate(f"{server.url}/C"))
+
+
+@pytest.mark.parametrize(
+    ("names", "asked", "expected"),
+    [
+        (["cluster.idx", "indexes/cluster.idx"], "", ("", "cluster.idx")),
+        (["all.idx", "cluster.summary"], "", ("", "cluster.summary")),
+        (["cluster.json", "indexes/cluster.idx"], "", ("", None)),
+        (["cdx-00007.gz", "indexes/cluster.idx"], "", ("", None)),
+        (["notes.txt", "indexes/cluster.idx"], "", ("indexes", "cluster.idx")),
+        (["indexes/cluster.summary"], "", ("", None)),
+        (["notes.txt"], "", ("", None)),
+        ([], "", ("", None)),
+        (["crawl.idx"], "crawl.idx", ("", "crawl.idx")),
+        (["notes.txt"], "crawl.idx", ("", None)),
+        (["C.idx/cluster.idx"], "C.idx", ("C.idx", "cluster.idx")),
+        (["file"], "file", ("file", None)),
+    ],
+)
+def test_the_directory_of_a_cluster_is_found(
+    names: list[str], asked: str, expected: tuple[str, str | None], tmp_path: Path
+) -> None:
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    directory, index = find_directory(locate(tmp_path / asked))
+    assert (directory.place.text, index) == (str(tmp_path / expected[0]), expected[1])
+
+
+def test_the_root_directory_is_looked_at_like_any_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert Directory(locate("/")).has("etc")
+    assert main(["verify", "/"]) == 2
+    assert capsys.readouterr().err == (
+        "cdxmill: /: not a ZipNum cluster (no cluster.idx, cluster.summary or cluster.json)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("shard", "present", "expected"),
+    [
+        ("cdx-00000.gz", {"cdx-00000.gz"}, ["/C/cdx-00000.gz", "/D/a.gz", "/C/b.gz", "/C/cdx-00000.gz"]),
+        ("cdx-00000.gz", set(), ["/D/a.gz", "/C/b.gz", "/C/cdx-00000.gz"]),
+        ("cdx-00001.gz", {"cdx-00001.gz.gz"}, ["/C/cdx-00001.gz"]),
+        ("cdx-00000", {"cdx-00000.gz"}, ["/D/c.gz", "/C/cdx-00000"]),
+        ("cdx-00001", {"cdx-00001.cdx.gz"}, ["/C/cdx-00001.cdx.gz", "/C/cdx-00001"]),
+    ],
+)
+def test_the_places_of_a_shard_are_tried_in_order(shard: str, present: set[str], expected: list[str]) -> None:
+    """Beside the index first, then where cluster.loc says; only a shard that is not listed may have another ending."""
+    listed = {"cdx-00000.gz": ["/D/a.gz", "b.gz"], "cdx-00000": ["/D/c.gz"]}
+    found = shard_locations(locate("/C"), shard, None, lambda: listed, present.__contains__)
+    assert [place.text for place in found] == expected
+
+
+def test_a_rule_alone_says_where_shards_are() -> None:
+    listed = {"a.gz": ["/elsewhere/a.gz"]}
+    rule = ("^/(.)/", r"/data/\1-shards/")
+    found = shard_locations(locate("/C"), "a.gz", rule, lambda: listed, lambda _: True)
+    assert [place.text for place in found] == ["/data/C-shards/a.gz"]
+    for wrong in (("(", ""), ("a", r"\1")):
+        with pytest.raises(UsageError, match="invalid --shard-index-loc"):
+            check_rule(wrong)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("s3://bucket/C", "not a local directory; build the cluster locally"),
+        ("file/C", "is not a directory"),
+        ("a\tb", "cluster.loc cannot have a path with a tab or a line end"),
+    ],
+)
+def test_a_cluster_is_not_written_where_it_could_not_be_read(
+    path: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    with pytest.raises(UsageError, match=reason):
+        local_directory(path)
+    assert local_directory("C") == Path("C")
