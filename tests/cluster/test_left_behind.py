@@ -268,3 +268,15 @@ def test_names_are_on_the_disk_before_what_they_replace_is_deleted(
     assert steps[len(began)].startswith("remove_tree ")
     last = ["remove .finished.json", "remove cluster.json", "remove .C.old", "remove .replaces"]
     assert steps[-len(last) :] == last
+
+
+def test_a_directory_whose_manifest_is_gone_is_replaced_as_a_whole(new_cdx: Path, tmp_path: Path) -> None:
+    """The new cluster is beside it, so no file is moved from a directory below."""
+    directory = tmp_path / "C"
+    put_new(directory, new_cdx)
+    directory.mkdir()
+    (directory / "notes.txt").write_bytes(b"mine")
+    assert switch.switch(locate(directory)) == []
+    assert is_whole(directory, new_cdx)
+    assert {path.name for path in tmp_path.iterdir() if path.name.startswith(".")} == set()
+    assert (directory / "notes.txt").read_bytes() == b"mine"

@@ -64,6 +64,16 @@ def test_nothing_of_the_run_stays_in_the_directory_of_the_new_cluster_on_s3(
     assert keys_below(beside) == ({"", name} if name is not None else set())
 
 
+def test_of_a_discarded_cluster_on_s3_only_files_of_others_stay(
+    bucket_place: Location, clusters: tuple[Path, Path]
+) -> None:
+    beside = switch.new_place(bucket_place)
+    put(clusters[0], beside)
+    write(beside / "notes.txt", b"mine")
+    switch.discard(bucket_place)
+    assert keys_below(beside) == {"notes.txt"}
+
+
 @pytest.mark.parametrize("moment", ["before", "while files are moved"])
 def test_a_switch_stops_as_soon_as_another_run_has_taken_the_directory(
     moment: str, bucket_place: Location, clusters: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
