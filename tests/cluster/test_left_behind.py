@@ -280,3 +280,21 @@ def test_a_directory_whose_manifest_is_gone_is_replaced_as_a_whole(new_cdx: Path
     assert is_whole(directory, new_cdx)
     assert {path.name for path in tmp_path.iterdir() if path.name.startswith(".")} == set()
     assert (directory / "notes.txt").read_bytes() == b"mine"
+
+
+def test_a_run_that_replaces_no_cluster_touches_nothing_beside_the_directory(
+    new_cdx: Path, tmp_path: Path
+) -> None:
+    """Nobody has looked whether the directory can be renamed, and whose files those are."""
+    directory, built = tmp_path / "C", tmp_path / "C/.run-aaaaaaaa"
+    new = put_new(directory, new_cdx)
+    directory.mkdir()
+    new.rename(built)
+    for beside in (new_directory(directory), old_directory(directory)):
+        beside.mkdir()
+        (beside / "mine.txt").write_bytes(b"mine")
+    assert switch.switch(locate(directory), (), locate(built)) == []
+    assert is_whole(directory, new_cdx)
+    assert not built.exists()
+    for beside in (new_directory(directory), old_directory(directory)):
+        assert (beside / "mine.txt").read_bytes() == b"mine"
