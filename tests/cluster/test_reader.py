@@ -11,10 +11,12 @@ import pytest
 
 import cdxmill
 from cdxmill.cluster import reader
+from cdxmill.cluster.manifest_file import manifest_of_index
 from cdxmill.cluster.reader import ClusterReader, Replaced, open_cluster
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.clusters.manifest import parse_manifest
+from cdxmill.formats.clusters.manifest import format_manifest, origin_of, parse_manifest
 from cdxmill.formats.clusters.zipnum import STAGED_MANIFEST
+from cdxmill.storage.location import locate
 
 LINE = b"com,example)/ 2020 {}"
 
@@ -241,3 +243,21 @@ def test_without_cluster_json_the_size_of_the_last_shard_shows_whether_the_index
 def test_a_rule_that_is_invalid_is_wrong_usage(two: Path) -> None:
     with pytest.raises(UsageError, match="invalid --shard-index-loc"), open_cluster(two, ("(", "")):
         pass
+
+
+@pytest.mark.parametrize("is_moved_in", [True, False])
+def test_the_manifest_of_a_change_counts_from_the_moment_its_index_is_there(
+    is_moved_in: bool, two: Path
+) -> None:
+    """Before, the directory of the change has that index."""
+    own = parse_manifest((two / "cluster.json").read_bytes())
+    staged = own._replace(change=7, origin=origin_of(own))
+    (two / ".change").mkdir()
+    (two / ".change/cluster.json").write_bytes(format_manifest(staged))
+    if not is_moved_in:
+        (two / ".change/cluster.idx").touch()
+    assert manifest_of_index(locate(two))[0] == (staged if is_moved_in else own)
+    (two / ".change/cluster.json").unlink()
+    assert manifest_of_index(locate(two))[0] == own
+    (two / "cluster.json").unlink()
+    assert manifest_of_index(locate(two)) == (None, None)
