@@ -21,8 +21,10 @@ from cdxmill.cluster.change import (
     settle,
 )
 from cdxmill.cluster.write import FINISHED, RunRecord, kept_shards, read_record, write_record
+from cdxmill.commands.clusters.zipnum import build_cluster
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.errors import InputError, StoppedError, UsageError
-from cdxmill.running.failures import Failure
+from cdxmill.running.failures import Failure, Failures
 from cdxmill.storage.location import Location, locate
 
 from .test_output import names_in, put
@@ -48,9 +50,9 @@ def replace_shard(opened: Change, stale: Sequence[str] = ()) -> None:
     shutil.copy(directory / "cdx-00001.gz", directory / NEW)
     part = (directory / "part-00001").read_text().replace("cdx-00001.gz", NEW)
     (directory / "part-00001-1").write_text(part)
-    first, second, third = opened.manifest.shards
+    first, second, *others = opened.manifest.shards
     record = changed_record(opened.place, opened.number, [], [])
-    opened.commit([first, second._replace(name=NEW), third], record, {"beside.txt": b"new"}, stale)
+    opened.commit([first, second._replace(name=NEW), *others], record, {"beside.txt": b"new"}, stale)
 
 
 def changed(place: Path, stale: Sequence[str] = ()) -> None:
@@ -107,6 +109,9 @@ def test_the_new_manifest_is_beside_the_index_until_the_change_is_done(
     assert json.loads((place / "cluster.json").read_text())["change"] == 1
     assert (place / "beside.txt").read_bytes() == b"new"
     assert list(kept_shards(locate(place))) == ["cdx-00001.gz"]
+    record = read_record(locate(place))
+    assert record is not None
+    assert record.run == "change 1"
     assert names_in(place) >= {"cdx-00001.gz", NEW, "sub"}
     assert not (place / "sub/stale.txt").exists()
 
@@ -259,3 +264,19 @@ def test_the_record_of_a_changed_cluster_continues_that_of_its_build(tmp_path: P
     assert found == RunRecord("change 3", [1, 2], failures, ["a", "b", "c"])
     assert read_record(place / "absent") is None
     assert (tmp_path / FINISHED).exists()
+
+
+def test_the_parts_of_shards_that_stay_are_those_of_the_index_and_that_of_an_empty_one_its_file(
+    old_cdx: Path, tmp_path: Path
+) -> None:
+    """The last shard has no lines, so the index does not have it. At a URL, one file is read in place of many."""
+    place, lines = tmp_path / "C", [line.split(b" ")[0] for line in old_cdx.read_bytes().splitlines()]
+    options = ZipnumOptions(points=(lines[20], lines[40], b"z"), block_lines=7, quiet=True)
+    build_cluster([str(old_cdx)], place, options, Failures())
+    assert shards_in_index(place) == {f"cdx-0000{number}.gz" for number in range(3)}
+    expected = (place / "cluster.idx").read_bytes().replace(b"cdx-00001.gz", NEW.encode())
+    with open_change(place, print) as opened:
+        for name in ("part-00000", "part-00002"):
+            (place / name).write_bytes(b"not read")
+        replace_shard(opened)
+    assert (place / "cluster.idx").read_bytes() == expected

@@ -11,7 +11,7 @@ from pathlib import Path
 import boto3  # type: ignore[import-untyped]
 import pytest
 
-from cdxmill.cluster import switch
+from cdxmill.cluster import change, switch
 from cdxmill.cluster.output import Output, hold_new, mend
 from cdxmill.cluster.write import RunRecord, write_record
 from cdxmill.errors import StoppedError
@@ -141,3 +141,40 @@ def test_the_lock_that_moves_with_its_directory_is_deleted(clusters: tuple[Path,
     mend(place, print)
     assert content(place) == local(clusters[0])
     assert place.parent.entries().keys() == {"C"}
+
+
+def test_nothing_is_left_beside_a_new_cluster_in_hdfs(clusters: tuple[Path, Path]) -> None:
+    place = locate("hdfs://namenode:9000/alone/C")
+    put(clusters[0], place)
+    put(clusters[1], switch.mark(place))
+    assert switch.switch(place) == []
+    assert place.parent.entries().keys() == {"C"}
+
+
+@pytest.mark.parametrize("moment", ["before the locations", "while files are moved"])
+def test_a_change_stops_as_soon_as_another_run_has_taken_the_directory(
+    moment: str, bucket_place: Location, clusters: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readers see nothing of it, or the next run completes it. Here it asks before each file."""
+    place = bucket_place
+    put(clusters[0], place)
+    monkeypatch.setattr(change, "CHECKED", -1.0)
+    move: Callable[[Location, Location], None] = Location.move
+
+    def taken(one: Location, target: Location) -> None:
+        move(one, target)
+        take(place)
+
+    before = content(place)
+    with pytest.raises(StoppedError, match=TAKEN), change.open_change(place, print) as opened:
+        if moment == "before the locations":
+            take(place)
+        else:
+            monkeypatch.setattr(Location, "move", taken)
+        record = RunRecord("change 1", [], [], [])
+        opened.commit(opened.manifest.shards, record, {"a.txt": b"", "b.txt": b""})
+    found = content(place)
+    is_begun = moment == "while files are moved"
+    assert found.keys() - before.keys() == {".lock", *([".kept.json"] if is_begun else [])}
+    assert {name: found[name] for name in before} == before
+    assert bool((place / ".change").entries()) is is_begun, "the next run completes it"
