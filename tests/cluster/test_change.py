@@ -41,6 +41,7 @@ def place(old_cdx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     """A cluster of three shards, and no wait for readers."""
     build(tmp_path / "C", old_cdx, 3)
     monkeypatch.setattr(change, "LOCATIONS_FIRST", 0)
+    assert is_changeable(tmp_path / "C")
     return tmp_path / "C"
 
 
@@ -58,6 +59,7 @@ def replace_shard(opened: Change, stale: Sequence[str] = ()) -> None:
 def changed(place: Path, stale: Sequence[str] = ()) -> None:
     with open_change(str(place), print) as opened:
         replace_shard(opened, stale)
+        assert NEW in shards_in_index(place)
 
 
 def rows_of(place: Path) -> list[str]:
@@ -144,6 +146,8 @@ def test_a_change_that_was_killed_while_it_moved_files_is_completed(
     assert is_changeable(place)
     (place / "cluster.json").unlink()
     assert is_changeable(place)
+    settle(locate(place))
+    assert not (place / ".change").exists()
     with open_change(place, print) as opened:
         assert opened.number == 2
     changing = {".kept.json", "cluster.loc"}
@@ -163,15 +167,26 @@ def test_of_a_change_that_is_taken_back_only_its_own_files_are_deleted(
     has_locations: bool, place: Path
 ) -> None:
     put(place, *FOREIGN)
-    before = whole(place)
+    before, number = whole(place), (place / "cluster.loc").stat().st_ino
     put(place, *WRITTEN)
     put(place, ".change/plan.json", text='{"change": 1}')
     if has_locations:
         with (place / "cluster.loc").open("a") as file:
             file.write(f"{NEW}\t{place}/{NEW}\n")
+        number = (place / "cluster.loc").stat().st_ino
     settle(locate(place))
     assert whole(place) == before
+    is_written = (place / "cluster.loc").stat().st_ino != number
+    assert is_written is has_locations, "if the disk is full, nothing can be written"
     assert not (place / ".change").exists()
+
+
+def test_a_change_of_which_the_plan_alone_is_left_is_not_taken_back(place: Path) -> None:
+    changed(place)
+    before = whole(place)
+    put(place, ".change/plan.json", text='{"change": 1}')
+    settle(locate(place))
+    assert whole(place) == before
 
 
 def test_a_change_that_raises_is_taken_back(place: Path) -> None:
@@ -198,6 +213,10 @@ def test_a_cluster_that_cannot_be_changed_is_refused(place: Path, monkeypatch: p
         pass
     with pytest.raises(UsageError, match="not a ZipNum cluster"), open_change(place.parent, print):
         pass
+    put(place, ".change/mine.txt")
+    with pytest.raises(UsageError, match="is a directory of somebody else"), open_change(place, print):
+        pass
+    shutil.rmtree(place / ".change")
     (place / "part-00000").unlink()
     with pytest.raises(InputError, match="part-00000 is missing"), open_change(place, print):
         pass
@@ -241,11 +260,12 @@ def test_new_shards_are_where_those_of_their_number_are(tmp_path: Path) -> None:
 def test_only_kept_shards_that_are_due_and_in_no_list_are_deleted(place: Path) -> None:
     changed(place)
     put(place, "cdx-00009.gz", "part-00009")
+    put(place, "notes.txt")
     young, listed = {"cdx-00009.gz": time.time()}, {"cdx-00000.gz": 1.0}
-    put(place, ".kept.json", text=json.dumps({"cdx-00001.gz": 1.0, **young, **listed}))
+    put(place, ".kept.json", text=json.dumps({"cdx-00001.gz": 1.0, "notes.txt": 1.0, **young, **listed}))
     assert delete_kept(locate(place), 3600) == ["cdx-00001.gz"]
     assert not names_in(place) & {"cdx-00001.gz", "part-00001"}
-    assert names_in(place) >= {"cdx-00000.gz", "part-00000", "cdx-00009.gz", "part-00009"}
+    assert names_in(place) >= {"cdx-00000.gz", "part-00000", "cdx-00009.gz", "part-00009", "notes.txt"}
     assert rows_of(place) == ["cdx-00000.gz", NEW, "cdx-00002.gz"]
     assert kept_shards(locate(place)) == young | listed
     put(place, ".kept.json", text=json.dumps(listed))

@@ -20,6 +20,7 @@ from cdxmill.cluster.write import (
     read_manifest,
     shards_in,
     unpublish,
+    write_archive_index,
     write_cluster_files,
 )
 from cdxmill.errors import InputError, UsageError
@@ -182,6 +183,11 @@ def test_a_cluster_with_shards_of_changes_counts_as_changed(name: str, tmp_path:
     assert (tmp_path / "cluster.summary").read_bytes() == (tmp_path / "cluster.idx").read_bytes()
     assert (tmp_path / "cluster.loc").read_text() == f"{name}\t{tmp_path}/{name}\n"
     assert (tmp_path / "splits.txt").read_bytes() == b""
+
+
+def test_a_list_of_archives_is_written(tmp_path: Path) -> None:
+    write_archive_index(locate(tmp_path), b"a\t/a\n")
+    assert (tmp_path / "archives.tsv").read_bytes() == b"a\t/a\n"
 
 
 def test_the_failures_of_the_run_that_built_a_cluster_are_reported_again(tmp_path: Path) -> None:

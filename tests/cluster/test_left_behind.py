@@ -235,12 +235,8 @@ def test_only_a_switch_that_was_begun_is_completed(names: list[str], expected: b
     assert switch.needs_repair(locate(tmp_path / "C")) is expected
 
 
-@pytest.mark.parametrize("has_exchange", [True, False])
-def test_names_are_on_the_disk_before_what_they_replace_is_deleted(
-    has_exchange: bool, old_cdx: Path, new_cdx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    directory = tmp_path / "C"
-    put_both(directory, old_cdx, new_cdx)
+def noted_steps(has_exchange: bool, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is synced, renamed and deleted from now on, in order."""
     steps: list[str] = []
     fsync = os.fsync
 
@@ -260,6 +256,16 @@ def test_names_are_on_the_disk_before_what_they_replace_is_deleted(
     monkeypatch.setattr(os, "fsync", note_sync)
     for name in ("exchange", "move", "remove", "remove_tree"):
         noted(name)
+    return steps
+
+
+@pytest.mark.parametrize("has_exchange", [True, False])
+def test_names_are_on_the_disk_before_what_they_replace_is_deleted(
+    has_exchange: bool, old_cdx: Path, new_cdx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "C"
+    put_both(directory, old_cdx, new_cdx)
+    steps = noted_steps(has_exchange, monkeypatch)
     switch.switch(locate(directory))
     two = [] if has_exchange else ["move C .C.old", "move .C.new C"]
     after = ["move .C.new .C.old"] if has_exchange else []
@@ -298,3 +304,23 @@ def test_a_run_that_replaces_no_cluster_touches_nothing_beside_the_directory(
     assert not built.exists()
     for beside in (new_directory(directory), old_directory(directory)):
         assert (beside / "mine.txt").read_bytes() == b"mine"
+
+
+def test_files_that_are_moved_are_on_the_disk_before_the_index_that_leads_to_them(
+    new_cdx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory, built = tmp_path / "C", tmp_path / "C/.run-aaaaaaaa"
+    new = put_new(directory, new_cdx)
+    directory.mkdir()
+    new.rename(built)
+    steps = noted_steps(True, monkeypatch)
+    switch.switch(locate(directory), (), locate(built))
+    groups = "\n".join(steps).split("sync C\n")
+    moved = [{step.split()[1] for step in group.splitlines() if step.startswith("move ")} for group in groups]
+    assert [names for names in moved if names] == [
+        {"cdx-00000.gz", "cdx-00001.gz"},
+        {"part-00000", "part-00001", "cluster.loc", "splits.txt", "splits.seq", ".finished.json"},
+        {"cluster.idx", "cluster.summary"},
+        {"cluster.json"},
+    ]
+    assert "remove_tree .run-aaaaaaaa" in groups[-1]

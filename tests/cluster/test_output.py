@@ -262,3 +262,84 @@ def test_both_directories_are_held_while_they_are_exchanged_and_neither_lock_sta
     assert not (directory / ".lock").exists()
     with hold_new(locate(directory), print):
         assert names_in(new_directory(directory)) == {".replaces", ".lock"}
+
+
+@pytest.mark.parametrize("is_far", [True, False])
+def test_what_an_unfinished_run_has_left_is_deleted_if_this_one_cannot_continue_it(
+    is_far: bool, tmp_path: Path
+) -> None:
+    """Shards and parts up to the number that it has noted, and no others."""
+    own = {"cdx-00000.gz", "part-00000", "cdx-00001.gz"}
+    put(tmp_path, *own, ".work/job.json", "notes.txt")
+    put(tmp_path, ".work/shards.json", text="2")
+    with open_output(locate(tmp_path), RUN, False, Failures(), is_far=is_far) as opened:
+        if is_far:
+            assert not (tmp_path / ".work").exists()
+        else:
+            assert names_in(tmp_path) >= own
+            opened.clear()
+        assert not names_in(tmp_path) & own
+        assert (tmp_path / "notes.txt").exists()
+
+
+def test_a_run_elsewhere_touches_no_file_of_the_cluster_before_it_is_replaced(
+    old_cdx: Path, tmp_path: Path
+) -> None:
+    directory = tmp_path / "C"
+    build(directory, old_cdx, 3)
+    put(directory, ".work/job.json")
+    put(directory, ".work/shards.json", text="3")
+    before = names_in(directory)
+    with open_output(locate(directory), RUN, True, Failures(), is_far=True):
+        assert names_in(directory) == before | {".lock", f".run-{RUN}"}
+
+
+def test_what_would_have_replaced_a_cluster_that_is_gone_is_deleted(tmp_path: Path) -> None:
+    put(new_directory(tmp_path / "C"), ".replaces", "cdx-00000.gz")
+    with open_output(locate(tmp_path / "C"), RUN, False, Failures()):
+        assert not new_directory(tmp_path / "C").exists()
+
+
+FAILED = [Failure("a", None, "is corrupt")]
+
+
+@pytest.mark.parametrize(
+    ("run", "failures", "replace", "is_whole", "expected"),
+    [
+        (RUN, [], False, True, "finished"),
+        (RUN, [], True, True, "finished"),
+        (RUN, FAILED, False, True, "finished"),
+        (RUN, FAILED, True, True, "built again"),
+        (RUN, [], False, False, "this cluster, but part-00000 is missing"),
+        (RUN, [], True, False, "built again"),
+        (OTHER, [], False, True, "a cluster of other inputs or options"),
+        (OTHER, [], True, True, "built again"),
+        (None, [], False, True, "a cluster of other inputs or options"),
+        (None, [], True, True, "built again"),
+    ],
+)
+def test_only_a_whole_cluster_of_the_same_run_is_finished(
+    run: str | None,
+    failures: list[Failure],
+    replace: bool,
+    is_whole: bool,
+    expected: str,
+    old_cdx: Path,
+    tmp_path: Path,
+) -> None:
+    """With --replace, one with failures is built again: they may have been those of a disk."""
+    place = locate(tmp_path / "C")
+    build(tmp_path / "C", old_cdx, 1)
+    (tmp_path / "C/.finished.json").unlink()
+    if run is not None:
+        write_record(place, RunRecord(run, [], failures, []))
+    if not is_whole:
+        (tmp_path / "C/part-00000").unlink()
+    if "cluster" in expected:
+        with pytest.raises(UsageError, match=f"C: already has {expected}; --replace"):
+            check_output(place, RUN, replace)
+        return
+    reported = Failures(printed=False)
+    with open_output(place, RUN, replace, reported) as opened:
+        assert (opened.finished is not None) is (expected == "finished")
+    assert reported.items == (failures if expected == "finished" else [])

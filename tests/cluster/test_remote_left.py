@@ -12,9 +12,9 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 
 from cdxmill.cluster import change, switch
-from cdxmill.cluster.output import Output, hold_new, mend
-from cdxmill.cluster.write import RunRecord, write_record
-from cdxmill.errors import StoppedError
+from cdxmill.cluster.output import Output, hold_new, mend, open_output
+from cdxmill.cluster.write import RunRecord, fault_of, files_of, write_record
+from cdxmill.errors import InputError, StoppedError
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import hold
 from cdxmill.storage.location import Location, locate
@@ -178,3 +178,29 @@ def test_a_change_stops_as_soon_as_another_run_has_taken_the_directory(
     assert found.keys() - before.keys() == {".lock", *([".kept.json"] if is_begun else [])}
     assert {name: found[name] for name in before} == before
     assert bool((place / ".change").entries()) is is_begun, "the next run completes it"
+
+
+def test_shards_on_s3_are_known_by_their_sizes_and_local_paths_are_not_followed(
+    bucket_place: Location, clusters: tuple[Path, Path]
+) -> None:
+    place = bucket_place
+    put(clusters[0], place)
+    data = (place / "cdx-00001.gz").read_bytes()
+    write(place / "cdx-00001.gz", bytes(len(data)))
+    assert fault_of(place, exact=True) is None
+    own = {f"{place}/{name}" for name in content(place)}
+    write(place / "cluster.loc", b"cdx-00007.gz\t/etc/passwd\ts3://switched/other/cdx-00007.gz\n")
+    found = {one.text for one in files_of(place / "cluster.idx")}
+    assert found == own | {"s3://switched/other/cdx-00007.gz"}
+
+
+def test_of_a_run_elsewhere_that_fails_nothing_stays_on_s3(bucket_place: Location) -> None:
+    error = InputError("a", "is corrupt")
+    write(bucket_place / "notes.txt", b"mine")
+    with (
+        pytest.raises(InputError, match="is corrupt"),
+        open_output(bucket_place, "aaaaaaaa", False, Failures(), is_far=True) as opened,
+    ):
+        write(opened.work / "cdx-00000.gz", b"half")
+        raise error
+    assert keys_below(bucket_place) == {"notes.txt"}
