@@ -269,7 +269,7 @@ def _check_foreign(place: Location, names: set[str], points: Sequence[bytes] | N
 def _has_points(place: Location, names: set[str], points: Sequence[bytes] | None) -> bool:
     """Whether the split files in the directory, if any, are those that would be written."""
     found = [place / name for name in SPLITS if name in names]
-    return not found or (points is not None and all(stored_splits(one) == list(points) for one in found))
+    return points is not None and all(stored_splits(one) == list(points) for one in found)
 
 
 def _own_shards(place: Location) -> set[str]:

@@ -117,6 +117,12 @@ def test_a_shard_of_the_same_size_is_known_by_its_digest_if_that_is_wanted(clust
     assert fault_of(locate(cluster), exact=True) == "cdx-00001.gz is corrupt"
 
 
+def test_two_files_of_the_same_other_points_are_a_fault(cluster: Path) -> None:
+    (cluster / "splits.txt").write_bytes(format_text([b"a", b"b"]))
+    (cluster / "splits.seq").write_bytes(format_sequence_file([b"a", b"b"]))
+    assert fault_of(locate(cluster)) == OTHER_SPLITS
+
+
 def test_split_points_that_cannot_be_read_are_other_ones(cluster: Path) -> None:
     manifest = read_manifest(locate(cluster / "cluster.json"))
     assert fault_of_splits(locate(cluster), manifest) is None

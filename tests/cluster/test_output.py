@@ -50,6 +50,7 @@ FOREIGN = [
     ("shards", "own"),
     [
         (None, set()),
+        ("absent", set()),
         ("x", set()),
         ("null", set()),
         ("2", set()),
@@ -62,7 +63,10 @@ def test_a_directory_with_files_that_would_be_overwritten_is_refused(
 ) -> None:
     """An unfinished run has noted how many shards are its own. Files beside them it writes again."""
     put(tmp_path, *([name] if name != ".work" else []))
-    if shards is not None:
+    if shards == "absent":
+        put(tmp_path, ".work/job.json")
+        own = {".work"}
+    elif shards is not None:
         put(tmp_path, ".work/job.json")
         put(tmp_path, ".work/shards.json", text=shards)
         beside = set(FOREIGN) - {"cdx-00002.gz", "part-00002", "overlay-00000-1.gz", ".finished.json"}
