@@ -270,11 +270,16 @@ def test_a_cluster_at_a_url_is_asked_seldom_whether_it_is_the_same(
     two: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[ClusterReader] = []
+
+    def note(one: ClusterReader) -> bool:
+        asked.append(one)
+        return False
+
     with serving() as server:
         for path in two.iterdir():
             server.add(f"/B/{path.name}", path.read_bytes())
         with open_cluster(f"{server.url}/B") as opened:
-            monkeypatch.setattr(ClusterReader, "has_other_index", lambda one: bool(asked.append(one)))
+            monkeypatch.setattr(ClusterReader, "has_other_index", note)
             for _ in range(2):
                 assert opened.read(b"cdx-00000.gz", 0, 9)
                 assert not opened.has_changed()
