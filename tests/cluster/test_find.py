@@ -17,6 +17,7 @@ from cdxmill.cluster.find import (
     local_directory,
     shard_locations,
 )
+from cdxmill.cluster.reader import open_cluster
 from cdxmill.errors import InputError, RefusedError, UsageError
 from cdxmill.storage import s3
 from cdxmill.storage.location import locate
@@ -63,6 +64,10 @@ def test_without_any_index_the_first_refusal_is_reported(bucket: RangeServer) ->
     refuse(bucket, "cluster.idx", "cluster.summary", "all.idx", "indexes/cluster.idx")
     with pytest.raises(RefusedError, match=r"^s3://b/C/cluster\.idx: cannot be read \(403"):
         find_index(locate("s3://b/C"))
+    refuse(bucket, "cluster.idx", "cluster.summary", "all.idx", "indexes/cluster.idx")
+    reason = r"^s3://b/C/cluster\.idx: cannot be read \(403"
+    with pytest.raises(RefusedError, match=reason), open_cluster("s3://b/C"):
+        pass
 
 
 @pytest.mark.parametrize("name", ["part-00000", "cdx-00000.gz", "cdx-00012.gz", "cluster.json"])

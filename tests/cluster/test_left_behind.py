@@ -10,7 +10,7 @@ import pytest
 import cdxmill
 from cdxmill.cluster import output, switch
 from cdxmill.cluster.output import check_replaceable, mend
-from cdxmill.cluster.write import RunRecord, write_record
+from cdxmill.cluster.write import RunRecord, read_record, write_record
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.storage.location import Location, locate
 
@@ -296,12 +296,19 @@ def test_a_run_that_replaces_no_cluster_touches_nothing_beside_the_directory(
     new = put_new(directory, new_cdx)
     directory.mkdir()
     new.rename(built)
+    for name in ("C/cdx/mine.txt", "C/.run-aaaaaaaa/cdx/a.cdx.gz"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_bytes(b"mine")
+    record = read_record(locate(built))
+    assert record is not None
+    write_record(locate(built), record._replace(files=["cdx/a.cdx.gz"]))
     for beside in (new_directory(directory), old_directory(directory)):
         beside.mkdir()
         (beside / "mine.txt").write_bytes(b"mine")
     assert switch.switch(locate(directory), (), locate(built)) == []
     assert is_whole(directory, new_cdx)
     assert not built.exists()
+    assert {path.name for path in (directory / "cdx").iterdir()} == {"mine.txt", "a.cdx.gz"}
     for beside in (new_directory(directory), old_directory(directory)):
         assert (beside / "mine.txt").read_bytes() == b"mine"
 
@@ -323,4 +330,5 @@ def test_files_that_are_moved_are_on_the_disk_before_the_index_that_leads_to_the
         {"cluster.idx", "cluster.summary"},
         {"cluster.json"},
     ]
+    assert moved[-1] == set()
     assert "remove_tree .run-aaaaaaaa" in groups[-1]

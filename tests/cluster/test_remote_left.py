@@ -12,7 +12,7 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 
 from cdxmill.cluster import change, switch
-from cdxmill.cluster.output import Output, hold_new, mend, open_output
+from cdxmill.cluster.output import Output, hold_new, mend, open_output, put_in_place
 from cdxmill.cluster.write import RunRecord, fault_of, files_of, write_record
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.running.failures import Failures
@@ -111,6 +111,8 @@ def test_a_run_that_has_lost_its_directory_writes_no_record(bucket_place: Locati
         take(bucket_place)
         with pytest.raises(StoppedError, match=TAKEN):
             Output(bucket_place, bucket_place, Failures()).record("run", [], [])
+        with pytest.raises(StoppedError, match=TAKEN):
+            put_in_place(bucket_place, print)
     assert content(bucket_place).keys() == {".lock"}
 
 
