@@ -10,17 +10,26 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.cluster.find import (
+    BASE,
+    COLLINFO,
+    Crawl,
     Directory,
+    archives_of_crawls,
     check_rule,
+    crawls_like,
     find_directory,
     find_index,
+    index_of_crawl,
+    is_switched,
+    list_url,
     local_directory,
+    no_crawl,
     shard_locations,
 )
 from cdxmill.cluster.reader import open_cluster
 from cdxmill.errors import InputError, RefusedError, UsageError
 from cdxmill.storage import s3
-from cdxmill.storage.location import locate
+from cdxmill.storage.location import Location, locate
 
 from ..storage.range_server import RangeServer, serving
 
@@ -216,3 +225,45 @@ def test_a_cluster_is_not_written_where_it_could_not_be_read(
     with pytest.raises(UsageError, match=reason):
         local_directory(path)
     assert local_directory("C") == Path("C")
+
+
+def test_the_addresses_of_crawls_are_those_of_the_server_or_of_a_mirror(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("CDXMILL_COMMONCRAWL", raising=False)
+    monkeypatch.delenv("CDXMILL_COLLINFO", raising=False)
+    index = f"{BASE}/cc-index/collections/CC-MAIN-2024-10/indexes"
+    assert (archives_of_crawls(), list_url(), index_of_crawl("CC-MAIN-2024-10")) == (BASE, COLLINFO, index)
+    assert "CC-MAIN-2024-10: no such crawl" in str(no_crawl(f"{index}/".rstrip("/")))
+    for other in (index_of_crawl("mine"), f"{index}2", index.replace("https", "http")):
+        assert no_crawl(other) is None
+    monkeypatch.setenv("CDXMILL_COMMONCRAWL", "http://mirror/")
+    assert (archives_of_crawls(), list_url()) == ("http://mirror", "http://mirror/collinfo.json")
+    monkeypatch.setenv("CDXMILL_COLLINFO", "http://list/")
+    assert list_url() == "http://list/"
+
+
+def test_only_names_of_crawls_are_taken_from_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = (
+        b'[{"id": "CC-MAIN-2024-10", "name": null}, {"id": "CC-MAIN-2024-*"}, {"id": "CC-MAIN-X"},'
+        b' {"id": "CC-MAIN-2023-50", "name": "Fall"}]'
+    )
+    monkeypatch.setattr("cdxmill.storage.cache.read_recent", lambda *_: listed)
+    assert crawls_like("*") == [Crawl("CC-MAIN-2024-10", ""), Crawl("CC-MAIN-2023-50", "Fall")]
+    assert crawls_like("CC-MAIN-2023-*") == [Crawl("CC-MAIN-2023-50", "Fall")]
+    with pytest.raises(UsageError, match="no such crawl"):
+        crawls_like("CC-MAIN-2022-*")
+
+
+def test_a_storage_that_does_not_tell_is_not_taken_for_a_switch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cdx-00012.gz").touch()
+    with pytest.raises(InputError, match=r"has no cluster\.idx; build the cluster again"):
+        find_index(locate(tmp_path))
+
+    def fail(place: Location) -> bool:
+        raise InputError(place.text, "cannot be read")
+
+    monkeypatch.setattr(Location, "exists", fail)
+    assert not is_switched(locate(tmp_path))
