@@ -290,6 +290,7 @@ def test_another_archives_tsv_is_another_state_of_the_places(tmp_path: Path) -> 
         states.append(places.state())
     assert len(set(states)) == 3
     assert places.state() == states[-1]
+    assert ArchivePlaces(str(tmp_path), directory).state() is None
 
 
 def test_a_storage_that_refuses_to_tell_has_no_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,3 +309,14 @@ def test_without_a_cluster_and_a_place_archives_are_in_the_working_directory(
     monkeypatch.chdir(tmp_path)
     (place,) = ArchivePlaces(None).open().locations("a.warc.gz")
     assert place.absolute() == str(tmp_path / "a.warc.gz")
+
+
+def test_what_the_user_names_comes_before_the_list_of_the_cluster(tmp_path: Path) -> None:
+    (tmp_path / "cluster.idx").touch()
+    directory = locate(tmp_path)
+    assert archives_of(directory, None).directory is None
+    (tmp_path / NAME).write_text("a\t/data/a\n")
+    assert archives_of(directory, None) == ArchivePlaces(None, directory)
+    for places, expected in ((None, "/data/a"), ("/warcs", "/warcs/a")):
+        (place,) = ArchivePlaces(places, directory).open().locations("a")
+        assert place.text == expected
