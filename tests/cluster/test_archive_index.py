@@ -317,6 +317,7 @@ def test_what_the_user_names_comes_before_the_list_of_the_cluster(tmp_path: Path
     assert archives_of(directory, None).directory is None
     (tmp_path / NAME).write_text("a\t/data/a\n")
     assert archives_of(directory, None) == ArchivePlaces(None, directory)
-    for places, expected in ((None, "/data/a"), ("/warcs", "/warcs/a")):
+    (tmp_path / "warcs").mkdir()
+    for places, expected in ((None, "/data/a"), (f"{tmp_path}/warcs", f"{tmp_path}/warcs/a")):
         (place,) = ArchivePlaces(places, directory).open().locations("a")
         assert place.text == expected

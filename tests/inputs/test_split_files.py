@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.cluster.split_files import check_splits, read_splits, write_splits
+from cdxmill.cluster.split_files import check_splits, read_splits, write_points, write_splits
 from cdxmill.errors import UsageError
 from cdxmill.storage.location import Location
 
@@ -55,3 +55,15 @@ def test_neither_file_is_overwritten_without_leave(beside: str, tmp_path: Path) 
         check_splits(tmp_path / "x.txt", replace=False)
     with pytest.raises(UsageError, match="http:// cannot be written"):
         check_splits("http://127.0.0.1:9/x.txt", replace=True)
+
+
+def test_one_file_is_written_where_the_user_says_and_what_is_no_such_file_is_wrong_usage(
+    tmp_path: Path,
+) -> None:
+    for is_text in (True, False):
+        write_points([b"com,a)/ 2020"], tmp_path / "points", is_text)
+        assert read_splits(tmp_path / "points") == [b"com,a)/ 2020"]
+    (tmp_path / "points").write_bytes(b"SEQ\6cut")
+    for name in ("points", "absent"):
+        with pytest.raises(UsageError, match=name):
+            read_splits(tmp_path / name)
