@@ -26,8 +26,9 @@ class ArchivePlaces(NamedTuple):
 
     def state(self) -> object:
         """Another value if archives.tsv has changed. None if the user named the places. Raises InputError."""
-        is_named = self.named is not None or self.directory is None
-        return None if is_named or self.directory is None else (self.directory / ARCHIVES).status()
+        if self.named is not None or self.directory is None:
+            return None
+        return (self.directory / ARCHIVES).status()
 
     def open(self) -> ArchiveStore:
         """Open the archives. Raises UsageError if the user named no such place, or archives.tsv cannot be read."""

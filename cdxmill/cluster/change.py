@@ -28,6 +28,7 @@ from typing import NamedTuple
 from cdxmill.cluster.find import Directory, has_cluster, not_a_cluster
 from cdxmill.cluster.output import check_settled, mend, place_of
 from cdxmill.cluster.split_files import SPLITS
+from cdxmill.cluster.switch import CHECKED
 from cdxmill.cluster.write import (
     FINISHED,
     KEPT,
@@ -129,8 +130,10 @@ class Change(NamedTuple):
         for one in shards:
             while found is not None and _number_of(found[0]) < _number_of(one.name):
                 found = next(groups, None)
-            is_known = found is not None and found[0] == one.name
-            yield found[1] if found and is_known else (self.place / part_of(one.name)).read_bytes()
+            if found is not None and found[0] == one.name:
+                yield found[1]
+            else:
+                yield (self.place / part_of(one.name)).read_bytes()
 
 
 @contextmanager
@@ -161,7 +164,7 @@ def open_change(path: PathOrUrl, note: Callable[[str], None]) -> Iterator[Change
             _write(change.staged / _PLAN, json.dumps({"change": change.number}).encode())
             yield change
         finally:
-            if (change.staged / _PLAN).exists() and not is_ready(place):
+            if (change.staged / _PLAN).exists():  # an error has ended the change
                 settle(place)
 
 
@@ -197,7 +200,7 @@ def settle(place: Location) -> None:
         raise _foreign(staged) from None
     found = staged.entries()
     for name in names:
-        check_held(60)
+        check_held(CHECKED)
         if name == MANIFEST:
             _write(place / name, (staged / name).read_bytes())
         elif name in found:
@@ -243,7 +246,7 @@ def _change_of(name: str) -> int:
     overlay = OVERLAY.fullmatch(f"{name.rpartition('.')[0]}.gz")
     if overlay is not None and NUMBERED.fullmatch(name):
         return int(overlay[2])
-    found = SHARD.fullmatch(name) or SHARD.fullmatch(name.replace("part-", "cdx-", 1) + ".gz")
+    found = SHARD.fullmatch(name) or SHARD.fullmatch(name.replace("part-", "cdx-") + ".gz")
     return int(found[2] or 0) if found is not None and NUMBERED.fullmatch(name) else 0
 
 

@@ -144,7 +144,7 @@ def open_output(
             work = new_place(place)
             locks.enter_context(hold_new(place, failures.note))
             finished = _built_before(place, work, run, failures)
-        elif finished is None and place.properties.has_directories and (new_place(place) / MARK).exists():
+        elif finished is None and (new_place(place) / MARK).exists():
             new_place(place).remove_tree()  # of a killed run that would have replaced a cluster that is gone
         if finished is not None:
             finished.report(path, failures)
@@ -198,9 +198,8 @@ def _built_before(place: Location, new: Location, run: str, failures: Failures) 
 
 def _remove_work(place: Location) -> None:
     """Delete the work directory of a run that was killed after it had written cluster.json."""
-    if WORK in entries(place):
-        with suppress(StoppedError):
-            remove_work(place / WORK)
+    with suppress(StoppedError):
+        remove_work(place / WORK)
 
 
 def check_output(
@@ -211,11 +210,11 @@ def check_output(
     if MANIFEST not in names:
         _check_foreign(place, set(names), points)
         return None
-    finished = read_record(place)
-    is_same = finished is not None and finished.run == run
-    fault = fault_of(place, exact=replace) if is_same else None
-    if finished is not None and is_same and fault is None and not (replace and finished.failures):
-        return finished
+    finished, fault = read_record(place), None
+    if finished is not None and finished.run == run:
+        fault = fault_of(place, exact=replace)
+        if fault is None and not (replace and finished.failures):
+            return finished
     if not replace:
         _own_files(place)  # else --replace would be refused, too
         held_by = "a cluster of other inputs or options" if fault is None else f"this cluster, but {fault}"
@@ -270,7 +269,7 @@ def _check_foreign(place: Location, names: set[str], points: Sequence[bytes] | N
 def _has_points(place: Location, names: set[str], points: Sequence[bytes] | None) -> bool:
     """Whether the split files in the directory, if any, are those that would be written."""
     found = [place / name for name in SPLITS if name in names]
-    return not found or (points is not None and all(stored_splits(one) == list(points) for one in found))
+    return points is not None and all(stored_splits(one) == list(points) for one in found)
 
 
 def _own_shards(place: Location) -> set[str]:
@@ -306,8 +305,7 @@ def mend(place: Location, note: Callable[[str], None]) -> None:
         holder = next(filter(Location.exists, places), place)
         with hold(holder, note):
             _tell(place, repair(place), note)
-            if place.is_remote and holder != place:  # the lock has moved with its directory
-                (place / LOCK).remove()
+            (place / LOCK).remove()  # it may have moved with its directory
 
 
 def _tell(place: Location, left: list[str], note: Callable[[str], None]) -> None:

@@ -42,7 +42,7 @@ def take_over(place: Location, run: str, name: str) -> None:
     """Let a run have the directory `name` of a killed one, if there is one. `place` is held. Raises StoppedError."""
     own = run_place(place, run) / name
     for left in left_runs(place):
-        if left != run and not own.exists() and (run_place(place, left) / name).exists():
+        if not own.exists() and (run_place(place, left) / name).exists():
             (run_place(place, left) / name).move(own)
 
 

@@ -173,8 +173,10 @@ class ClusterReader:
         from cdxmill.formats.clusters.manifest import origin_of  # see manifest_beside
 
         own = self.__dict__.get("_manifest")  # if it is read now, it is that of the other cluster
-        now = None if own is None else manifest_beside(self._directory)
-        return own is not None and now is not None and origin_of(own) == origin_of(now)
+        if own is None:
+            return False
+        now = manifest_beside(self._directory)
+        return now is not None and origin_of(own) == origin_of(now)
 
     def close(self) -> None:
         """Close all open shards."""
@@ -232,7 +234,7 @@ class ClusterReader:
         Without cluster.json, a local shard shows whether its last block is the last one of the index.
         """
         self._check_blocks(last.number if last is not None else 0)
-        if last is None or self.is_remote or self._manifest is not None:
+        if last is None or self._manifest is not None:
             return
         block = last.block
         with suppress(InputError):  # reading the block reports it

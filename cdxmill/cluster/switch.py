@@ -71,8 +71,8 @@ MARK = ".replaces"
 _BELOW, _PLAN = SWITCHED.split("/")
 _READ_FIRST = frozenset({MANIFEST, INDEX, SUMMARY})
 """What readers open first. Without an index, there is no cluster."""
-_CHECKED = 60.0
-"""Seconds after which a switch on S3, which may take long, asks again whether the lock is its own."""
+CHECKED = 60.0
+"""Seconds after which a switch or a change at a URL, which may take long, asks again whether the lock is its own."""
 
 
 def new_place(place: Location) -> Location:
@@ -192,7 +192,7 @@ def repair(place: Location) -> list[str]:
     if not place.properties.has_directories:
         return []
     new, old = new_place(place), old_place(place)
-    if not place.exists() and old.exists():  # killed between the two renames
+    if not place.exists():  # killed between the two renames
         (new if entries(new).keys() >= {MARK, MANIFEST} else old).move(place)
     _sync(place.parent)
     if not (place / MARK).exists():
@@ -285,7 +285,7 @@ def _plan(place: Location, kept: Collection[str], built: Location | None) -> dic
 def _moved_below(place: Location, new: Location) -> set[str]:
     """What a run has written below its directory and moves with the cluster: directories, or their files if `place` has one."""
     record = read_record(new)
-    files = {name for name in (record.files if record is not None else ()) if posixpath.dirname(name)}
+    files = set(record.files if record is not None else ())
     directories = directories_of(files) & new.entries().keys()
     there = {below for below in directories if (place / below).exists()}
     return directories - there | _there_of(new, {name for name in files if posixpath.dirname(name) in there})
@@ -312,11 +312,11 @@ def _move_files(place: Location) -> None:
     left = _there_of(new, steps["move"])  # the others were moved already
     gone = set(steps["delete"]) | (left & _READ_FIRST)
     for names in ({MANIFEST}, {INDEX}, {SUMMARY}, gone - _READ_FIRST):
-        check_held(_CHECKED)
+        check_held(CHECKED)
         ask_all(Location.remove, _places(place, gone & names))
     shards, start = {name for name in left if SHARD.fullmatch(name)}, len((new / "").text)
     for names in (shards, left - shards - _READ_FIRST, {INDEX, SUMMARY}, {MANIFEST}):
-        check_held(_CHECKED)
+        check_held(CHECKED)
         _sync(place)
         ask_all(lambda moved: moved.move(place / moved.text[start:]), _places(new, left & names))
     _sync(place)

@@ -295,7 +295,7 @@ def status(path: str) -> Entry | None:
 
 def check_above(path: str) -> None:
     """Raise UsageError if something above the path is there and no directory, so that nothing can be written there."""
-    above = next(one for one in Path(path).absolute().parents if os.path.lexists(one))
+    above = next((one for one in Path(path).absolute().parents if os.path.lexists(one)), Path("/"))
     with contextlib.suppress(OSError):  # what cannot be read may be one
         if not above.is_dir():
             raise UsageError(f"{path}: {above} is not a directory; choose another output")

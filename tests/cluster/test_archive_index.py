@@ -8,10 +8,16 @@ from pathlib import Path
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.cluster.archive_index import ArchivePlaces, allowed_place, archives_of, published_index
+from cdxmill.cluster.archive_index import (
+    ArchivePlaces,
+    allowed_place,
+    archives_of,
+    has_archive_index,
+    published_index,
+)
 from cdxmill.commands.clusters import build
 from cdxmill.commands.per_archive import index
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError, RefusedError, UsageError
 from cdxmill.storage.location import Location, locate
 from cdxmill.storage.reach import Reach, reach_of
 
@@ -260,6 +266,9 @@ def test_a_remote_copy_has_no_names_of_this_machine(cluster: Path, tmp_path: Pat
     assert notes[0].startswith(f"{cluster}/{NAME}: note: 3 of 3 archives not listed in s3://bucket/C: ")
     (cluster / NAME).write_text("a\t/data/a\thttps://host/a\nb\thttps://host/b?token=1\n")
     assert published_index(locate(cluster), remote, None, notes.append) == b"a\thttps://host/a\n"
+    (cluster / NAME).write_text("a\thttps://host/a\n")
+    assert published_index(locate(cluster), remote, None, notes.append) == b"a\thttps://host/a\n"
+    assert len(notes) == 2, "all are listed"
     assert published_index(locate(tmp_path), remote, None, notes.append) is None
     with pytest.raises(UsageError, match="so --archives has no names to write"):
         published_index(locate(tmp_path), remote, "https://host/", notes.append)
@@ -273,7 +282,7 @@ def test_a_file_of_lines_has_no_list(tmp_path: Path) -> None:
 def test_another_archives_tsv_is_another_state_of_the_places(tmp_path: Path) -> None:
     """What the user named has none."""
     directory = locate(tmp_path)
-    assert ArchivePlaces(str(tmp_path), directory).state() is None
+    assert ArchivePlaces(str(tmp_path), directory).state() is ArchivePlaces(None).state() is None
     places, states = ArchivePlaces(None, directory), list[object]()
     for content in (None, "a\t/a\n", "bb\t/a\n"):
         if content is not None:
@@ -281,3 +290,34 @@ def test_another_archives_tsv_is_another_state_of_the_places(tmp_path: Path) -> 
         states.append(places.state())
     assert len(set(states)) == 3
     assert places.state() == states[-1]
+    assert ArchivePlaces(str(tmp_path), directory).state() is None
+
+
+def test_a_storage_that_refuses_to_tell_has_no_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S3 without the right to list refuses what does not exist."""
+
+    def refuse(place: Location) -> bool:
+        raise RefusedError(place.text, "cannot be read (403 Forbidden)")
+
+    monkeypatch.setattr(Location, "exists", refuse)
+    assert not has_archive_index(locate(tmp_path))
+
+
+def test_without_a_cluster_and_a_place_archives_are_in_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (place,) = ArchivePlaces(None).open().locations("a.warc.gz")
+    assert place.absolute() == str(tmp_path / "a.warc.gz")
+
+
+def test_what_the_user_names_comes_before_the_list_of_the_cluster(tmp_path: Path) -> None:
+    (tmp_path / "cluster.idx").touch()
+    directory = locate(tmp_path)
+    assert archives_of(directory, None).directory is None
+    (tmp_path / NAME).write_text("a\t/data/a\n")
+    assert archives_of(directory, None) == ArchivePlaces(None, directory)
+    (tmp_path / "warcs").mkdir()
+    for places, expected in ((None, "/data/a"), (f"{tmp_path}/warcs", f"{tmp_path}/warcs/a")):
+        (place,) = ArchivePlaces(places, directory).open().locations("a")
+        assert place.text == expected

@@ -257,3 +257,11 @@ def test_a_cluster_with_overlays_is_added_to_another_one(cluster: Path) -> None:
     assert manifest["lines"] == len(ALL) + 9
     again = cdxmill.add("other", "C", cdx=True, processes=1)
     assert (again.added, again.present) == (0, len(ALL))
+
+
+def test_an_overlay_with_a_row_too_many_gives_no_answer(cluster: Path) -> None:
+    """The last row is right."""
+    index = cluster / overlays(cluster)[0].replace(".gz", ".idx")
+    index.write_bytes(index.read_bytes() * 2)
+    with pytest.raises(InputError, match="does not have the blocks of"):
+        list(cdxmill.lookup(cluster, "example.com/*"))

@@ -34,6 +34,22 @@ def test_a_missing_directory_is_empty(hadoop: None, tmp_path: Path) -> None:
     assert (directory.names(), directory.files()) == ([], {})
 
 
+def test_a_shared_directory_that_is_emptied_exists_afterwards(tmp_path: Path) -> None:
+    """Tasks on other machines write to it. In HDFS, the first of them creates it."""
+    from cdxmill.jobs.launcher.hadoop_directory import RemoteDirectory
+
+    shared, new = tmp_path / "shared", tmp_path / "new"
+    (shared / "sub").mkdir(parents=True)
+    for name in ("a", "sub/b"):
+        (shared / name).touch()
+    RemoteDirectory(f"file://{shared}").empty(["a", "sub", "absent"])
+    assert list(shared.iterdir()) == []
+    RemoteDirectory(f"file://{new}").empty([])
+    assert new.is_dir()
+    RemoteDirectory(str(tmp_path / "plain")).empty([])
+    assert not (tmp_path / "plain").exists()
+
+
 @pytest.mark.parametrize(
     ("said", "told"),
     [
