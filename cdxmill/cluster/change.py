@@ -164,7 +164,7 @@ def open_change(path: PathOrUrl, note: Callable[[str], None]) -> Iterator[Change
             _write(change.staged / _PLAN, json.dumps({"change": change.number}).encode())
             yield change
         finally:
-            if (change.staged / _PLAN).exists():  # an error has ended the change
+            if (change.staged / _PLAN).exists() and not is_ready(place):
                 settle(place)
 
 

@@ -305,7 +305,8 @@ def mend(place: Location, note: Callable[[str], None]) -> None:
         holder = next(filter(Location.exists, places), place)
         with hold(holder, note):
             _tell(place, repair(place), note)
-            (place / LOCK).remove()  # it may have moved with its directory
+            if place.is_remote and holder != place:  # the lock has moved with its directory
+                (place / LOCK).remove()
 
 
 def _tell(place: Location, left: list[str], note: Callable[[str], None]) -> None:

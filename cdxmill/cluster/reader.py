@@ -234,7 +234,7 @@ class ClusterReader:
         Without cluster.json, a local shard shows whether its last block is the last one of the index.
         """
         self._check_blocks(last.number if last is not None else 0)
-        if last is None or self._manifest is not None:
+        if last is None or self.is_remote or self._manifest is not None:
             return
         block = last.block
         with suppress(InputError):  # reading the block reports it

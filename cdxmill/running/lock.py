@@ -13,7 +13,6 @@ same moment the later one has the lock, and the other one stops at its next chec
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import sys
@@ -29,7 +28,14 @@ from cdxmill.errors import AbsentError, HeldError, InputError, RefusedError, Sto
 from cdxmill.messages import say
 from cdxmill.regex import regex
 from cdxmill.running.progress import WITH_EACH_TICK
-from cdxmill.storage.local import OWN_TEMPORARY, check_directory, new_directory, stopping
+from cdxmill.storage.local import (
+    NO_LOCKS,
+    OWN_TEMPORARY,
+    check_directory,
+    delete_unlocked,
+    new_directory,
+    stopping,
+)
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.own import foreign, open_own
 from cdxmill.storage.patience import stops
@@ -44,8 +50,6 @@ _SCRATCH = regex(r"\.scratch-[a-z0-9_]{8}")
 _OWN = regex(rb"process \d+ on \S* since ")
 _MODE = 0o766
 """A lock is executable, although it is no program: so an empty one is known if a run was killed before it wrote to it."""
-_NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
-"""What `flock` reports if the file system does not support it."""
 _COMMAND_SHOWN = 300
 """Characters. A command line may have thousands of files."""
 
@@ -199,7 +203,7 @@ def _flock(handle: int, directory: Path, note: Callable[[str], None]) -> None:
             " wait until it ends, or choose another directory"
         ) from None
     except OSError as error:
-        if error.errno not in _NO_LOCKS:
+        if error.errno not in NO_LOCKS:
             raise
         note(
             f"{directory}: note: the file system has no locks; make sure that no other run writes to this directory"
@@ -345,8 +349,8 @@ def _sweep_remote(directory: Location) -> None:
 def sweep(directory: Path) -> None:
     """Delete temporary files and directories that a killed run left below `directory`.
 
-    Only names that cdxmill gives are deleted. Subdirectories with a lock of their own are skipped. Symbolic links to
-    directories are not followed.
+    Only names that cdxmill gives are deleted, and no file that another run still writes. Subdirectories with a lock of their own are
+    skipped. Symbolic links to directories are not followed.
     """
     for parent, directories, files in os.walk(directory):
         here = Path(parent)
@@ -358,5 +362,4 @@ def sweep(directory: Path) -> None:
             delete_tree(here / name)
         for name in files:
             if OWN_TEMPORARY.fullmatch(name):
-                with suppress(OSError):
-                    (here / name).unlink()
+                delete_unlocked(here / name, without_locks=True)

@@ -25,6 +25,8 @@ _ATTEMPT = "mapreduce_task_attempt_id"
 """Set by Hadoop. It names the attempt whose unfinished file a directory has."""
 _STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 """Directories of symbolic links to open files."""
+NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
+"""What `flock` reports if the file system does not support it."""
 _LONGEST = 255
 """Bytes of a file name, on most file systems."""
 
@@ -137,15 +139,19 @@ def drop_unfinished(path: Path) -> None:
     with contextlib.suppress(OSError):
         for found in path.parent.iterdir():
             if OWN_TEMPORARY.fullmatch(found.name) and found.name == _hidden(path.name, _ending(found.name)):
-                _delete_unlocked(found)
+                delete_unlocked(found)
 
 
-def _delete_unlocked(path: Path) -> None:
+def delete_unlocked(path: Path, *, without_locks: bool = False) -> None:
+    """Delete a temporary file, unless a process still writes it. `without_locks`: also where the file system has no locks."""
     with contextlib.suppress(OSError):
         handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             path.unlink()
+        except OSError as error:
+            if without_locks and error.errno in NO_LOCKS:
+                path.unlink()
         finally:
             os.close(handle)
 

@@ -154,8 +154,11 @@ def test_without_locks_in_the_file_system_the_run_continues_with_a_note(
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     notes: list[str] = []
-    with hold(tmp_path, notes.append):
-        pass
+    (tmp_path / LOCK).write_text("process 1 on a since 2020: cdxmill\n")
+    (tmp_path / ".a.1-0123abcd.tmp").touch()
+    with hold(tmp_path, notes.append) as was_killed:
+        assert was_killed
+        assert [path.name for path in tmp_path.iterdir()] == [LOCK]
     assert len(notes) == 1
     assert "no locks" in notes[0]
 
@@ -238,6 +241,28 @@ def test_only_our_own_names_are_swept(tmp_path: Path) -> None:
     for name in directories:
         left = [path.name for path in (tmp_path / name).rglob("*") if path.is_file()]
         assert len(left) == (3 if tmp_path / name in running else 0), name
+
+
+def test_a_file_that_another_run_still_writes_is_not_swept(tmp_path: Path) -> None:
+    """A single file in a directory below: its run holds no directory."""
+    code = "import sys\nfrom cdxmill.storage.local import write_atomic\n"
+    code += "with write_atomic(sys.argv[1]) as file:\n    file.write(b'x')\n    print(flush=True)\n    sys.stdin.read()\n"
+    (tmp_path / "below").mkdir()
+    left = tmp_path / "below/.other.csv.99-0123abcd.tmp"
+    left.touch()
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / "below/table.csv")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as writer:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        with pytest.raises(ValueError, match="it fails"), hold(tmp_path):
+            raise ValueError("it fails")
+        assert not left.exists()
+        writer.communicate()
+    assert writer.returncode == 0
+    assert [path.name for path in (tmp_path / "below").iterdir()] == ["table.csv"]
 
 
 def test_two_writers_of_one_file_use_two_temporary_names(tmp_path: Path) -> None:
