@@ -19,6 +19,8 @@ from cdxmill.server.exchange import Exchange
 from cdxmill.server.metrics import Metrics
 from cdxmill.server.routes import Route
 
+from ..material.clock import Clock
+
 SCOPE = {
     "method": "GET",
     "raw_path": b"/x",
@@ -135,6 +137,32 @@ def test_an_answer_ends_when_its_client_has_gone(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err == ""
     assert number(server, "cdxmill_running_requests") == 0
     assert [one[2] for one in server.logged] == [200]
+
+
+@pytest.mark.parametrize(("seconds", "pieces"), [(50, 3), (130, 1)])
+def test_the_time_of_an_answer_is_that_of_all_its_slices(
+    seconds: int, pieces: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each piece is a slice. The time in which the client takes it is not counted."""
+    clock = Clock()
+    monkeypatch.setattr("cdxmill.server.watch.time", clock)
+    made = []
+
+    def slow(request: Request) -> PlannedResponse:
+        def parts() -> Iterator[bytes]:
+            for _ in range(9):
+                yield bytes(1 << 17)
+                clock.now += seconds
+                made.append(seconds)
+                request.watch.check()
+
+        return PlannedResponse(lambda: Response(200, "text/plain", parts()))
+
+    server = Server(Route("some", slow, Collection("some", [], None)))
+    with pytest.raises(StoppedError):
+        run(server)
+    assert len(made) == pieces
+    assert "the answer took more than 120 s; ask for less" in capsys.readouterr().err
 
 
 def test_an_answer_that_cannot_be_begun_says_so(capsys: pytest.CaptureFixture[str]) -> None:
