@@ -47,7 +47,7 @@ def parts_of(url: str) -> tuple[str, str]:
     (('names:8020', '/a/b%20?'), ('', '/a'), ('', '/a'))
     """
     rest = url.partition(":")[2]
-    authority, slash, path = rest[2:].partition("/") if rest.startswith("//") else ("", rest[:1], rest)
+    authority, slash, path = rest[2:].partition("/") if rest.startswith("//") else ("", rest, rest)
     if not slash:
         raise InputError(url, "the URL has no path", "use hdfs://[HOST[:PORT]]/PATH")
     return authority, posixpath.normpath("/" + path.lstrip("/"))
