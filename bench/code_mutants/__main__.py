@@ -86,9 +86,8 @@ def main() -> int:
     """Run the command. The exit status is 1 if a mutant survives."""
     global _reach
     options = _options()
-    os.environ.setdefault(
-        "CDXMILL_SAMPLES", str((ROOT / "../shared/samples").resolve())
-    )  # for copies elsewhere
+    samples = (ROOT / "../shared/samples").resolve()
+    os.environ.setdefault("CDXMILL_SAMPLES", str(samples))  # copies of the checkout are elsewhere
     paths = options.files or (changed_since(options.since) if options.since else guarded())
     mutants = drawn(paths, options.seed, None if options.all else options.count)
     alive = unknown = 0

@@ -42,7 +42,7 @@ except ImportError:
 """
 """A node of Hadoop gets only the files that its task needs."""
 _MOST, _LONGEST = 400, 90.0
-"""At most so many tests of a function are tried, and for so many seconds. The rest would hardly notice more."""
+"""The number of tests of a function that are tried at most, and their seconds."""
 _VARIANTS = 4
 _GROUP = re.compile(r"@[\w.-]+$")
 

@@ -39,6 +39,17 @@ def take(place: Location) -> None:
     write(place / ".lock", json.dumps(other).encode())
 
 
+def take_after_a_move(place: Location, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the lock of another run after each move of a file."""
+    move: Callable[[Location, Location], None] = Location.move
+
+    def taken(one: Location, target: Location) -> None:
+        move(one, target)
+        take(place)
+
+    monkeypatch.setattr(Location, "move", taken)
+
+
 def keys_below(place: Location) -> set[str]:
     """The keys of all objects, also those that stand for directories."""
     prefix = place.text.removeprefix("s3://switched/") + "/"
@@ -83,17 +94,11 @@ def test_a_switch_stops_as_soon_as_another_run_has_taken_the_directory(
     put(clusters[0], place)
     put(clusters[1], switch.new_place(place))
     monkeypatch.setattr(switch, "CHECKED", -1.0)
-    move: Callable[[Location, Location], None] = Location.move
-
-    def taken(one: Location, target: Location) -> None:
-        move(one, target)
-        take(place)
-
     with hold(place):
         if moment == "before":
             take(place)
         else:
-            monkeypatch.setattr(Location, "move", taken)
+            take_after_a_move(place, monkeypatch)
         with pytest.raises(StoppedError, match=TAKEN):
             switch.switch(place)
     if moment == "before":
@@ -161,18 +166,12 @@ def test_a_change_stops_as_soon_as_another_run_has_taken_the_directory(
     place = bucket_place
     put(clusters[0], place)
     monkeypatch.setattr(change, "CHECKED", -1.0)
-    move: Callable[[Location, Location], None] = Location.move
-
-    def taken(one: Location, target: Location) -> None:
-        move(one, target)
-        take(place)
-
     before = content(place)
     with pytest.raises(StoppedError, match=TAKEN), change.open_change(place, print) as opened:
         if moment == "before the locations":
             take(place)
         else:
-            monkeypatch.setattr(Location, "move", taken)
+            take_after_a_move(place, monkeypatch)
         record = RunRecord("change 1", [], [], [])
         opened.commit(opened.manifest.shards, record, {"a.txt": b"", "b.txt": b""})
     found = content(place)

@@ -16,7 +16,7 @@ from cdxmill.cluster import output, switch
 from cdxmill.cluster.output import mend
 from cdxmill.commands.clusters.zipnum import build_cluster
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
-from cdxmill.errors import InputError, OutageError, UsageError
+from cdxmill.errors import InputError, UsageError
 from cdxmill.running.failures import Failures
 from cdxmill.storage.local import temporary_name
 from cdxmill.storage.location import Location, locate
@@ -305,24 +305,6 @@ def test_of_the_old_cluster_only_a_work_directory_of_somebody_else_stays(
     build(directory, new_cdx, 2, replace=True)
     assert is_whole(directory, new_cdx)
     assert (directory / ".work" / name).exists() == stays
-
-
-def test_an_outage_during_the_switch_loses_nothing(
-    old_cdx: Path, new_cdx: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    directory = tmp_path / "C"
-    make_old(directory, old_cdx)
-
-    def failing(place: Location) -> list[str]:
-        raise OutageError(place.text, "input/output error")
-
-    with monkeypatch.context() as patch, pytest.raises(OutageError):
-        patch.setattr(switch, "repair", failing)  # the new cluster is in its place, the old one beside it
-        build(directory, new_cdx, 2, replace=True)
-    assert is_whole(directory, new_cdx)
-    mend(locate(directory), print)
-    assert is_whole(directory, new_cdx)
-    assert len(foreign_files(directory)) == 2
 
 
 def test_a_run_that_was_killed_before_its_mark_had_its_name_is_in_nobodys_way(

@@ -221,7 +221,7 @@ def test_a_host_is_ones_own_if_its_connections_went_inside(
 
 @contextmanager
 def headers(timeout: float | None, left: float | None) -> Iterator[tuple[_Reads, socket.socket]]:
-    """The reads of a socket with this timeout, until so many seconds from now; and the other end, which has sent 3 bytes."""
+    """The reads of a socket with this timeout, until that number of seconds has passed; and the other end, which has sent 3 bytes."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.settimeout(timeout)
