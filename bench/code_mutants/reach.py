@@ -13,10 +13,14 @@ import re
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
 from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
+
+from .changes import Mutant
+from .lists import seen_by
 
 MODULE = """import os
 known = set()
@@ -41,8 +45,8 @@ except ImportError:
     _reached = id
 """
 """A node of Hadoop gets only the files that its task needs."""
-_MOST, _LONGEST = 400, 90.0
-"""The number of tests of a function that are tried at most, and their seconds."""
+_MOST = 400
+"""The number of tests of a function that are tried at most."""
 _VARIANTS = 4
 _GROUP = re.compile(r"@[\w.-]+$")
 
@@ -52,20 +56,60 @@ class Reach(NamedTuple):
 
     functions: dict[str, list[str]]
     seconds: dict[str, float]
+    longest: float = 90.0
+    """Seconds for the tests of a function that are tried at most."""
 
     @classmethod
-    def load(cls, path: Path) -> Reach:
-        """What `measure` left."""
+    def load(cls, path: Path, longest: float = longest) -> Reach:
+        """What `measure` left. Without it, nothing is known."""
+        if not path.exists():
+            return cls({}, {}, longest)
         with gzip.open(path, "rt") as file:
             names, seconds, functions = json.load(file)
         found = {name: [names[number] for number in numbers] for name, numbers in functions.items()}
-        return cls(found, dict(zip(names, seconds, strict=True)))
+        return cls(found, dict(zip(names, seconds, strict=True)), longest)
 
     def of(self, path: str, function: str) -> list[str]:
         """The tests for a function: the short ones, and those with names like that of the file, first."""
         known = self.functions.get(f"{path} {function}", [])
         tests = mixed(sorted(known, key=lambda test: rank(test, path, self.seconds)), path)
-        return list(_within(tests[:_MOST], self.seconds))
+        return list(self._within(tests[:_MOST]))
+
+    def _within(self, tests: Iterable[str]) -> Iterator[str]:
+        total = 0.0
+        for test in tests:
+            total += self.seconds.get(test, 1.0)
+            if total > self.longest:
+                return
+            yield test
+
+    def tests_for(self, mutant: Mutant, tests: Collection[str]) -> list[str]:
+        """The tests to try, of those that were collected: what runs the function, and then what was not measured.
+
+        If no test is known to run the function, they are all those that `tests.tsv` names for the file.
+        """
+        known = [test for test in self.of(mutant.path, mutant.function) if test in tests]
+        unknown = [test for test in tests if not known or test not in self.seconds]
+        paths = seen_by(mutant.path)
+        others = [test for test in unknown if is_below(test, paths)]
+        return [*known, *sorted(others, key=lambda test: rank(test, mutant.path, self.seconds))]
+
+    def files_for(self, mutants: Iterable[Mutant]) -> set[str]:
+        """The files and folders with the tests to try."""
+        mutants = list(mutants)
+        functions = {(one.path, one.function) for one in mutants}
+        known = {test.partition("::")[0] for function in functions for test in self.of(*function)}
+        return known.union(*(seen_by(path) for path in {one.path for one in mutants}))
+
+
+def is_below(test: str, paths: Iterable[str]) -> bool:
+    """Whether a test is in one of the files or folders.
+
+    >>> is_below("tests/a/test_b.py::test_c", ["tests/b", "tests/a"])
+    True
+    """
+    file = test.partition("::")[0]
+    return any(file == path or file.startswith(f"{path}/") for path in paths)
 
 
 def mixed(tests: Iterable[str], path: str) -> list[str]:
@@ -92,21 +136,13 @@ def rank(test: str, path: str, seconds: Mapping[str, float]) -> float:
 
 def _alike(test: str, path: str) -> int:
     """How many words the name of the test file has in common with that of the changed file."""
-    return len(_words(Path(path)) & _words(Path(test.partition("::")[0])))
+    return len(_words(path) & _words(test.partition("::")[0]))
 
 
-def _words(path: Path) -> set[str]:
+@cache
+def _words(path: str) -> set[str]:
     """The words in the name of a file, by their first letters: change and changed are alike."""
-    return {word[:5] for word in path.stem.split("_")} - {"test"}
-
-
-def _within(tests: Iterable[str], seconds: Mapping[str, float]) -> Iterator[str]:
-    total = 0.0
-    for test in tests:
-        total += seconds.get(test, 1.0)
-        if total > _LONGEST:
-            return
-        yield test
+    return {word[:5] for word in Path(path).stem.split("_")} - {"test"}
 
 
 def name_of(test: str) -> str:
