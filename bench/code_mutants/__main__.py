@@ -3,12 +3,11 @@
 usage: python -m bench.code_mutants [--seed N] [--count N] [-p N] [--since REVISION] [--all] [--measure]
        [--longest SECONDS] [FILE...]
 
-FILEs are those of the package, such as cdxmill/running/lock.py or cdxmill/native/json.c; by default the files with an entry of
-their own in tests.tsv. A fault is a condition that is negated or loses a part, an operator or number that is another one, or a
-statement that is missing. In C, only what compiles without a warning, and to other code, is a fault. The same seed gives the same
-faults as long as their lines are the same. Survivors are printed as a diff with their name, and the exit status is 1. The test
-that fails is run again without the fault; if it fails, too, it is left out. If a survivor does no harm, add its name and the reason
-to accepted.tsv; else write a test.
+FILEs are those of the package, such as cdxmill/running/lock.py or cdxmill/native/json.c; by default all that are in Python. A fault
+is a condition that is negated or loses a part, an operator or number that is another one, or a statement that is missing. In C, only
+what compiles without a warning, and to other code, is a fault. The same seed gives the same faults as long as their lines are the
+same. Survivors are printed as a diff with their name, and the exit status is 1. The test that fails is run again without the fault;
+if it fails, too, it is left out. If a survivor does no harm, add its name and the reason to accepted.tsv; else write a test.
 
 The tests that are tried are those that run the function, if that was measured: `--measure` runs all tests once, with a mark in each
 function, and keeps the result in build/reach.json.gz. Else they are those of tests.tsv. Measure again after tests were renamed. The
@@ -29,7 +28,7 @@ from itertools import islice
 from pathlib import Path
 
 from .changes import Mutant, mutants_of
-from .lists import accepted, guarded
+from .lists import accepted, package
 from .reach import Reach, measure
 from .trial import ROOT, Lab, changed_since, copy_checkout, diff_of, is_program
 
@@ -87,7 +86,7 @@ def main() -> int:
     options = _options()
     samples = (ROOT / "../shared/samples").resolve()
     os.environ.setdefault("CDXMILL_SAMPLES", str(samples))  # copies of the checkout are elsewhere
-    paths = options.files or (changed_since(options.since) if options.since else guarded())
+    paths = options.files or (changed_since(options.since) if options.since else package())
     mutants = drawn(paths, options.seed, None if options.all else options.count)
     alive, unsound = 0, set[str]()
     ordered = sorted(mutants, key=lambda one: one.path)

@@ -26,6 +26,7 @@ def seen_by(path: str) -> tuple[str, ...]:
     return tuple(rows[found].split())
 
 
-def guarded() -> list[str]:
-    """The files whose mutants are a part of the tests: those with an entry of their own."""
-    return sorted(entry for entry in _rows("tests.tsv") if entry.endswith(".py"))
+def package() -> list[str]:
+    """The files of the package that are in Python."""
+    root = _DIRECTORY.parents[1]
+    return sorted(path.relative_to(root).as_posix() for path in (root / "cdxmill").rglob("*.py"))

@@ -1,4 +1,4 @@
-"""Small faults in the code of the files that `bench/code_mutants/tests.tsv` names: each one fails a test."""
+"""Small faults in the code of the package: each one fails a test."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.code_mutants.changes import mutants_of
-from bench.code_mutants.lists import accepted, guarded, seen_by
+from bench.code_mutants.lists import accepted, package, seen_by
 from bench.code_mutants.reach import Reach, marked, measure
 from bench.code_mutants.trial import is_program
 
@@ -158,4 +158,4 @@ def test_each_file_of_the_package_has_tests_that_can_see_it() -> None:
     files = [path.relative_to(ROOT).as_posix() for path in found]
     for path in files:
         assert all((ROOT / test).exists() for test in seen_by(path)), path
-    assert set(guarded()) <= set(files)
+    assert set(package()) <= set(files)

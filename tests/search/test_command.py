@@ -38,6 +38,16 @@ def test_a_range_is_from_the_first_url_up_to_the_second(
     assert found == text(lines_of("a.com")[-4:] + lines_of("b.com")[:2])
 
 
+def test_a_directory_with_the_name_of_a_crawl_is_what_is_there(
+    directory: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CDXMILL_COMMONCRAWL", "http://127.0.0.1:1")
+    Path("CC-MAIN-2024-22").symlink_to(directory)
+    for call in (["CC-MAIN-2024-22", "b.com/page/0001"], ["b.com/page/0001", "CC-MAIN-2024-22"]):
+        assert run(capfd, *call) == text(lines_of("b.com")[2:4])
+
+
 def test_times_filters_and_the_newest_come_together(
     directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
