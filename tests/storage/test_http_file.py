@@ -63,28 +63,33 @@ def test_a_file_that_gets_shorter_while_it_is_read_has_changed(
             read_at(offset, 10)
 
 
-@pytest.mark.parametrize(("left", "offset"), [(50, 100), (0, 100), (0, 50)])
+@pytest.mark.parametrize("tells_total", [False, True])
+@pytest.mark.parametrize(("left", "offset"), [(50, 100), (0, 100), (0, 50), (0, 0)])
 def test_bytes_that_were_seen_are_not_behind_the_end(
-    left: int, offset: int, server: RangeServer, file: Served, hurry: None
+    left: int, offset: int, tells_total: bool, server: RangeServer, file: Served, hurry: None
 ) -> None:
-    """Even if the server does not tell the size: the file was truncated."""
+    """Even if the server did not tell the size before: the file was truncated."""
     file.tells_total = file.tells_length = False
     with open_known(server.url + A) as read_at:
         assert read_at(0, 100) == BODY[:100]
-        file.body = BODY[:left]
-        with pytest.raises(OutageError, match=f"416 for byte {offset}"):
+        file.body, file.tells_total = BODY[:left], tells_total
+        told = "has changed while it was read" if tells_total else f"416 for byte {offset}"
+        with pytest.raises(InputError, match=told):
             read_at(offset, 10)
 
 
+@pytest.mark.parametrize("tells_length", [False, True])
 @pytest.mark.parametrize("size", [0, 1, 100])
 def test_what_is_behind_the_end_of_a_file_of_unknown_size_is_empty(
-    size: int, server: RangeServer, file: Served, slept: list[float]
+    size: int, tells_length: bool, server: RangeServer, file: Served, slept: list[float]
 ) -> None:
-    file.body, file.tells_total, file.tells_length = BODY[:size], False, False
+    file.body, file.tells_total, file.tells_length = BODY[:size], False, tells_length
     for first in (0, size, size + 1, size + 50):
         with open_known(server.url + A) as read_at:
             assert read_at(first, 10) == BODY[first:size][:10]
             assert read_at(0, 200) == BODY[:size]
+            assert read_at(size, 10) == b""
+            assert read_at(0, size) == BODY[:size]
             assert read_at(size + 1, 10) == read_at(size, 10) == b""
     assert slept == []
 
