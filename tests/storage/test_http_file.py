@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from cdxmill.errors import AbsentError, InputError, OutageError
+from cdxmill.errors import AbsentError, InputError, OutageError, UntriedError
 from cdxmill.storage import patience
 from cdxmill.storage.cache import open_known
 from cdxmill.storage.web import http_file
 from cdxmill.storage.web.http import open_ranges
-from cdxmill.storage.web.http_file import HttpFile
+from cdxmill.storage.web.http_file import HttpFile, NoRanges
 
 from .range_server import RangeServer, Served
 from .web_file import BODY, A, error_of, read_all
@@ -247,3 +247,27 @@ def test_a_whole_file_that_brings_nothing_more_is_given_up(
 def test_an_empty_file_of_unknown_size_is_empty(server: RangeServer, file: Served, hurry: None) -> None:
     file.body, file.knows_ranges, file.tells_length = b"", False, False
     assert read_all(server.url + A) == b""
+
+
+def test_a_file_whose_first_answer_was_whole_has_no_ranges(server: RangeServer, file: Served) -> None:
+    file.knows_ranges = False
+    found = HttpFile(server.url + A)
+    found.first_answer().close()
+    with pytest.raises(NoRanges):
+        found.read_at(5, 10)
+
+
+def test_a_server_that_refuses_three_files_in_a_row_is_not_asked_for_more(server: RangeServer) -> None:
+    """A file that it gives, or that it does not have, is an answer."""
+    for number, status in enumerate([403, 401, 200, 403, 403, 404, 401, 403, 451, 200]):
+        file = server.add(f"/{number}", BODY)
+        file.statuses = [] if status == 200 else [status]
+        if number < 9 and status != 200:
+            assert error_of(f"{server.url}/{number}").startswith(f"cannot be read ({status} ")
+        elif number < 9:
+            assert HttpFile(f"{server.url}/{number}").read_at(5, 10) == BODY[5:15]
+    before = len(server.seen)
+    told = r"not requested, because 127\.0\.0\.1.* refused 3 files in a row \(451\)"
+    with pytest.raises(UntriedError, match=told):
+        read_all(f"{server.url}/9")
+    assert len(server.seen) == before
