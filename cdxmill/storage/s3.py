@@ -21,7 +21,7 @@ from cdxmill.storage.patience import (
     read_range,
     timeouts,
 )
-from cdxmill.storage.s3_errors import FORBIDDEN, NO_OBJECT, body_errors, one_try, require, stops_run
+from cdxmill.storage.s3_errors import FORBIDDEN, NO_OBJECT, body_errors, one_try, stops_run
 from cdxmill.storage.s3_etag import PART, etag_of
 
 _BODY_PIECE = 1 << 16
@@ -299,7 +299,6 @@ def _client(process: int, tries: int = TRIES) -> Any:
 
     Without credentials, requests are unsigned, as for public buckets.
     """
-    require()
     import boto3  # type: ignore[import-untyped]
     from botocore import UNSIGNED  # type: ignore[import-untyped]
     from botocore.config import Config  # type: ignore[import-untyped]

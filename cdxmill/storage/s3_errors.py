@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from cdxmill.errors import AbsentError, InputError, OutageError, RefusedError, StoppedError, UsageError
 from cdxmill.storage import hosts
-from cdxmill.storage.patience import BUSY, OVERLOADED, TRIES, TryAgain, refusal, wait_for_turn
+from cdxmill.storage.patience import BUSY, OVERLOADED, TryAgain, refusal, wait_for_turn
 from cdxmill.version import install_extra
 
 INSTALL = f"s3:// needs boto3: {install_extra('s3')}"
@@ -79,9 +79,8 @@ def stops_run(url: str) -> Iterator[None]:
 
 
 @contextmanager
-def _errors(url: str, doing: str = "read") -> Iterator[None]:
-    """Turn the errors that boto3 raises after its last try into InputError."""
-    require()
+def _errors(url: str, doing: str) -> Iterator[None]:
+    """Turn the errors of boto3 that no other try can mend into InputError."""
     from boto3.exceptions import Boto3Error  # type: ignore[import-untyped]
     from botocore import exceptions as foreign
 
@@ -89,9 +88,6 @@ def _errors(url: str, doing: str = "read") -> Iterator[None]:
         yield
     except foreign.ClientError as error:
         raise _refused(url, error.response, doing) from None
-    except (foreign.ConnectionError, foreign.HTTPClientError) as error:
-        reason = f"did not answer (no connection{_to(error)}) after {TRIES} tries"
-        raise OutageError(url, reason, "run it again") from None
     except foreign.ParamValidationError:
         raise InputError(url, *NO_OBJECT) from None
     except (foreign.BotoCoreError, Boto3Error, ValueError) as error:
@@ -106,9 +102,6 @@ def _to(error: Exception) -> str:
 
 def _refused(url: str, response: dict[str, Any], doing: str) -> InputError:
     status = response["ResponseMetadata"]["HTTPStatusCode"]
-    if status == 429 or status >= 500:
-        tries = response["ResponseMetadata"].get("RetryAttempts", 0) + 1
-        return OutageError(url, f"did not answer ({status}) after {tries} tries", "run it again")
     error = response.get("Error", {})
     name = error.get("Code", "")
     if name == str(status):  # the answer to HEAD has no body with a name

@@ -218,7 +218,7 @@ def test_a_directory_that_cannot_be_listed_is_a_failure(
     paths, failures = found(named)
     assert paths[-1] == "in/good/b.warc.gz"
     (failure,) = failures
-    assert failure.replace("locked/:", "locked:") == (
+    assert failure == (
         "in/locked: the directory cannot be listed (Permission denied); check the access rights"
     )
 

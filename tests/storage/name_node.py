@@ -55,6 +55,8 @@ class NameNode(QuietServer):
         """The permissions of directories that were set."""
         self.data_node = self.address
         """Where requests for the content of files are sent."""
+        self.is_gateway = False
+        """Whether it sends the content of files itself, as HttpFS does."""
         self._numbers = 0
 
     @property
@@ -92,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
         if refusals:
             return self._refuse(*refusals.pop(0))
         path = path.partition(PREFIX)[2]
-        if op in ("OPEN", "CREATE") and not is_data:
+        if op in ("OPEN", "CREATE") and not is_data and not self.server.is_gateway:
             return self._redirect(op, path, query)
         return getattr(self, f"_{op.lower()}")(path, query, body)  # type: ignore[no-any-return]
 

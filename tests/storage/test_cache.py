@@ -14,7 +14,7 @@ import pytest
 
 from cdxmill.errors import InputError
 from cdxmill.storage import cache
-from cdxmill.storage.cache import PAGE, _Pages, open_cached, read_recent
+from cdxmill.storage.cache import PAGE, _Pages, cache_directory, cached_part, open_cached, read_recent
 
 BODY = random.Random(8).randbytes(20 * PAGE + 100)
 
@@ -50,6 +50,48 @@ def test_missing_pages_are_one_read_and_are_kept_on_disk(source: Source, tmp_pat
         assert pages.read_at(len(BODY) - 50, 100) == BODY[-50:]
         assert pages.read_at(len(BODY), 100) == b""
     assert source.seen == [0, 1, 2, 20]
+    assert _Pages(source.read_at, len(BODY), None).read_at(5, 0) == b""
+    assert source.seen == [0, 1, 2, 20], "no byte is asked for"
+
+
+def test_a_page_that_was_on_disk_stays_in_memory(source: Source, tmp_path: Path) -> None:
+    _Pages(source.read_at, len(BODY), tmp_path / "version").read_at(0, PAGE)
+    pages = _Pages(source.read_at, len(BODY), tmp_path / "version")
+    assert pages.read_at(0, PAGE) == BODY[:PAGE]
+    shutil.rmtree(tmp_path / "version")
+    assert pages.read_at(0, PAGE) == BODY[:PAGE]
+    assert source.seen == [0]
+
+
+def test_a_page_of_too_few_bytes_is_not_kept_on_disk(tmp_path: Path) -> None:
+    pages = _Pages(lambda offset, size: BODY[offset : offset + 10], len(BODY), tmp_path)
+    assert pages.read_at(PAGE, 100) == BODY[PAGE : PAGE + 10]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("setting", ["cache", "off", ""])
+def test_a_part_of_a_file_has_pages_of_its_own(
+    setting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CDXMILL_CACHE", str(tmp_path / setting) if setting == "cache" else setting)
+    monkeypatch.chdir(tmp_path)
+    asked: list[range] = []
+
+    def read_at(offset: int, size: int) -> bytes:
+        asked.append(range(offset, offset + size))
+        return BODY[offset : offset + size]
+
+    for part in (range(1000, 1000 + 2 * PAGE + 7), range(5, 4 * PAGE)):
+        for _ in range(2):
+            read = cached_part("http://host/a.tree", "one", read_at, part)
+            first = part.start + PAGE - 1
+            assert read(first, PAGE + 2) == BODY[first : first + PAGE + 2]
+            assert read(part.stop - 3, 9) == BODY[part.stop - 3 : part.stop]
+        wanted = [range(part.start, min(part.start + 3 * PAGE, part.stop))]
+        wanted += [range(part.start + 3 * PAGE, part.stop)] * (wanted[0].stop < part.stop)
+        assert asked == wanted * (1 if setting == "cache" else 2)
+        asked.clear()
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"] * (setting == "cache")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +101,9 @@ def test_missing_pages_are_one_read_and_are_kept_on_disk(source: Source, tmp_pat
         lambda data: data[:-1],
         lambda data: b"x" + data,
         lambda data: b"",
+        lambda data: cache._sealed(data[:100]),
     ],
+    ids=["another byte", "truncated", "moved", "empty", "of another length"],
 )
 def test_a_page_that_was_damaged_on_disk_is_fetched_again(
     change: Callable[[bytes], bytes], source: Source, tmp_path: Path
@@ -168,7 +212,7 @@ def test_only_the_user_can_read_the_cache(top: Path, tmp_path: Path) -> None:
         return {
             (path.is_dir(), path.stat().st_mode & 0o777)
             for path in [top, *top.rglob("*")]
-            if path.parent.parent != top
+            if path.parent.parent != top or path.is_file()  # below is what only this user can enter
         }
 
     read_page(tmp_path)
@@ -216,3 +260,34 @@ def test_a_link_of_the_user_may_lead_to_the_cache(top: Path, tmp_path: Path) -> 
     top.symlink_to("big")
     assert read_page(tmp_path) == BODY[:10]
     assert [path.is_dir() for path in (tmp_path / "big").iterdir()] == [True]
+
+
+@pytest.mark.parametrize(
+    ("settings", "place"),
+    [
+        ({}, "home/.cache/cdxmill"),
+        ({"XDG_CACHE_HOME": ""}, "home/.cache/cdxmill"),
+        ({"XDG_CACHE_HOME": "new/below"}, "new/below/cdxmill"),
+        ({"XDG_CACHE_HOME": "new", "CDXMILL_CACHE": "own/place"}, "own/place"),
+        ({"XDG_CACHE_HOME": "new", "CDXMILL_CACHE": "off"}, None),
+        ({"XDG_CACHE_HOME": "new", "CDXMILL_CACHE": ""}, None),
+        ({"CDXMILL_CACHE": "file/below"}, None),
+    ],
+    ids=["home", "empty", "XDG", "own", "off", "none", "no directory"],
+)
+def test_the_cache_is_a_new_directory_where_the_environment_says(
+    settings: dict[str, str], place: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    for name in ("CDXMILL_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"HOME": str(tmp_path / "home"), **settings}.items():
+        monkeypatch.setenv(name, value)
+    cache._is_own.cache_clear()
+    found = cache_directory()
+    assert (None if found is None else found.absolute()) == (None if place is None else tmp_path / place)
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == (
+        [place.split("/")[0]] if place else []
+    )
+    cache._is_own.cache_clear()

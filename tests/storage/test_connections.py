@@ -225,13 +225,15 @@ def headers(timeout: float | None, left: float | None) -> Iterator[tuple[_Reads,
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.settimeout(timeout)
-        reads = _Reads(ours, ours.makefile("rb", buffering=0))
+        raw = ours.makefile("rb", buffering=0)
+        reads = _Reads(ours, raw)
         reads.end = None if left is None else time.monotonic() + left
         theirs.send(b"123")
         yield reads, ours
         assert ours.gettimeout() == timeout
         reads.close()
         assert reads.closed
+        assert raw.closed
 
 
 @pytest.mark.parametrize("timeout", [None, 100.0])

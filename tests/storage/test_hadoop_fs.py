@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -147,7 +148,18 @@ def test_many_files_are_copied_with_several_commands(hadoop: Path, tmp_path: Pat
             "hadoop fs -cat failed (cat: Permission denied: user=a); correct this and run it again",
         ),
         ("", OutageError, "hadoop fs -cat failed (no reason given); correct this and run it again"),
+        (
+            f"cat: {'x' * 400} (Service: Amazon S3; Status Code: 500)",
+            OutageError,
+            f"hadoop fs -cat failed (cat: {'x' * 295}); correct this and run it again",
+        ),
+        (
+            "cat: no host (Service: Amazon S3; Status Code: 500)",
+            OutageError,
+            "hadoop fs -cat failed (cat: no host); correct this and run it again",
+        ),
     ],
+    ids=["absent", "no ticket", "no right", "no reason", "long", "details"],
 )
 def test_what_hadoop_says_is_one_line(hadoop: Path, told: str, kind: type[InputError], text: str) -> None:
     write(hadoop, f"cat >&2 <<'END'\n{told}\nEND\nexit 1")
@@ -320,3 +332,49 @@ def test_sizes_and_times_are_those_that_hadoop_prints(hadoop: Path) -> None:
     write(hadoop, "cat <<'END'\n{}\nEND".format("\n".join(lines)))
     found = {"hdfs://names:8020/a/b c": 12, "hdfs://names:8020/a/below/d": 3_000_000_000}
     assert hadoop_fs.sized_files("hdfs://names:8020/a") == found
+
+
+def test_names_fill_the_command_line_and_no_more() -> None:
+    """A byte ends each name. A name that is too long alone has a command of its own, and the system says why it fails."""
+    most = hadoop_fs._COMMAND
+    for sizes, expected in (
+        ([1023] * 300, [128, 128, 44]),
+        ([most - 1, most - 3, 1, 1], [1, 2, 1]),
+        ([most + 5, 1], [1, 1]),
+        ([], []),
+    ):
+        words = ["x" * size for size in sizes]
+        batches = list(hadoop_fs._batches(words))
+        assert [len(batch) for batch in batches] == expected
+        assert [word for batch in batches for word in batch] == words
+    assert [len(batch) for batch in hadoop_fs._batches(["\u00fc" * 2048] * 33)] == [31, 2], "bytes count"
+
+
+def test_a_single_file_is_copied_and_what_fails_is_named(hadoop: Path, tmp_path: Path) -> None:
+    write(hadoop, f'echo "$@" >{tmp_path}/asked')
+    hadoop_fs.fetch([URL], tmp_path)
+    assert (tmp_path / "asked").read_text() == f"fs -get {URL} {tmp_path}\n"
+    write(hadoop, "echo 'get: Input/output error' >&2; exit 1")
+    with pytest.raises(OutageError) as caught:
+        hadoop_fs.fetch([URL], tmp_path)
+    assert caught.value.path == URL
+
+
+def test_a_directory_in_the_way_is_told_by_the_command_that_met_it(hadoop: Path) -> None:
+    write(hadoop, "echo 'put: `/a: Is a directory' >&2; exit 1")
+    with pytest.raises(StoppedError, match=r"hadoop fs -put failed \(put: `/a: Is a directory\)"):
+        hadoop_fs.upload([Path("a")], URL)
+
+
+def test_a_command_does_not_read_what_is_piped_into_cdxmill(hadoop: Path, tmp_path: Path) -> None:
+    write(hadoop, "cat")
+    (tmp_path / "piped").write_bytes(b"of the user")
+    own = os.dup(0)
+    try:
+        with (tmp_path / "piped").open("rb") as piped:
+            os.dup2(piped.fileno(), 0)
+            assert locate(URL).read_bytes() == b""
+            assert os.read(0, 99) == b"of the user"
+    finally:
+        os.dup2(own, 0)
+        os.close(own)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from cdxmill.errors import UsageError
-from cdxmill.storage.hadoop.site import web_addresses
+from cdxmill.storage.hadoop import site
+from cdxmill.storage.hadoop.site import hadoop_command, same_location, use_command, web_addresses
 
 WriteConf = Callable[..., None]
 HA = {
@@ -94,3 +95,67 @@ def test_a_configuration_that_is_damaged_is_told(tmp_path: Path, write_conf: Wri
     (tmp_path / "core-site.xml").write_text("<configuration>")
     with pytest.raises(UsageError, match=r"core-site.xml: cannot be read \(no element found"):
         web_addresses("namenode")
+
+
+def test_a_name_node_without_an_address_is_not_asked(write_conf: WriteConf) -> None:
+    write_conf("core-site.xml", {"fs.defaultFS": "hdfs://archive"})
+    write_conf("hdfs-site.xml", {**HA, "dfs.ha.namenodes.archive": "nn1,, nn3 ,nn2"})
+    assert web_addresses("archive") == ("http://one.example:9870", "http://two.example:50070")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("hdfs:///a/b", "hdfs://names:9000/a/b/", True),
+        ("hdfs://names/a", "hdfs://names:9000//a", True),
+        ("hdfs://archive/a", "hdfs://one.example/a", False),
+        ("hdfs:///a", "hdfs://other:9000/a", False),
+        ("hdfs:///a", "hdfs:/b", False),
+        ("hdfs://names/a", "hdfs://names/b", False),
+    ],
+)
+def test_two_urls_are_one_file_if_the_same_name_nodes_have_it(
+    one: str, other: str, is_same: bool, write_conf: WriteConf
+) -> None:
+    write_conf("core-site.xml", {"fs.defaultFS": "hdfs://names:9000"})
+    write_conf("hdfs-site.xml", HA)
+    assert same_location(one, other) == same_location(other, one) == is_same
+
+
+def test_a_url_is_the_same_as_itself_whatever_the_default_file_system_is() -> None:
+    assert same_location("hdfs:///a/", "hdfs:/a")
+    with pytest.raises(UsageError, match="needs a default file system"):
+        same_location("hdfs:///a", "hdfs://names/a")
+
+
+def test_the_hadoop_command_is_that_of_the_job_or_of_the_first_home_or_of_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def install(name: str, mode: int) -> str:
+        path = tmp_path / name / "bin/hadoop"
+        path.parent.mkdir(parents=True)
+        path.touch()
+        path.chmod(mode)
+        return str(path)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(site, "_USUAL_PATHS", (str(tmp_path / "usual/bin/hadoop"),))
+    for name in ("HADOOP_HOME", "HADOOP_COMMON_HOME", "HADOOP_PREFIX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "shell/bin"))
+    install("None", 0o755)
+    assert hadoop_command() == []
+    usual = install("usual", 0o755)
+    assert hadoop_command() == [usual]
+    shell = install("shell", 0o755)
+    assert hadoop_command() == [shell]
+    monkeypatch.setenv("HADOOP_HOME", str(tmp_path / "absent"))
+    monkeypatch.setenv("HADOOP_COMMON_HOME", str(tmp_path / "common"))
+    install("common", 0o644)
+    assert hadoop_command() == [shell], "a file that cannot be run is none"
+    monkeypatch.setenv("HADOOP_PREFIX", str(tmp_path / "prefix"))
+    prefix = install("prefix", 0o755)
+    assert hadoop_command() == [prefix]
+    monkeypatch.setattr(site, "_given", [])
+    use_command(["/own/hadoop", "--config", "/conf"])
+    assert hadoop_command() == ["/own/hadoop", "--config", "/conf"]

@@ -7,7 +7,8 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
-from threading import Event
+from threading import Barrier, Event, current_thread, main_thread
+from threading import enumerate as enumerate_threads
 from typing import Any
 
 import boto3  # type: ignore[import-untyped]
@@ -54,12 +55,18 @@ def test_file_names_of_any_bytes_are_read(tmp_path: Path) -> None:
     assert read(str(tmp_path / name)) == read(f"file://{tmp_path}/a%FC.warc") == b"content"
 
 
-@pytest.mark.parametrize("url", ["file://elsewhere/a.warc", "file://", "ftp://host/a.warc"])
-def test_what_cannot_be_read_is_an_input_error(url: str) -> None:
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("file://elsewhere/a.warc", "is not a local file; use file:///PATH"),
+        ("file://", "is not a local file; use file:///PATH"),
+        ("ftp:///a.warc", "ftp:// is not supported; use a path, or a file, http, https, s3 or hdfs URL"),
+    ],
+)
+def test_what_cannot_be_read_is_an_input_error(url: str, told: str) -> None:
     with pytest.raises(InputError) as caught:
         locate(url).open_ranges()
-    assert caught.value.path == url
-    assert caught.value.hint
+    assert str(caught.value) == f"{url}: {told}"
     assert locate(url).size() == 0
 
 
@@ -157,6 +164,9 @@ def test_after_an_error_other_requests_are_neither_waited_for_nor_sent(error: Ba
     with pytest.raises(type(error)):
         ask_all(ask, [f"http://host/{number}" for number in range(100)])
     released.set()
+    for thread in enumerate_threads():
+        if "ThreadPoolExecutor" in thread.name:
+            thread.join(60)
     assert late == []
     assert len(asked) <= 1 + 1 + 16
 
@@ -202,3 +212,102 @@ def test_names_beside_a_file(name: str) -> None:
     place = locate(name)
     assert str(place.with_name("b")) == name.replace("a.warc", "b")
     assert str(place.parent / place.name) in (name, f"./{name}")
+
+
+def test_a_location_in_a_wacz_is_stored_in_it(tmp_path: Path) -> None:
+    (tmp_path / "a b.wacz").touch()
+    (tmp_path / "d.wacz").mkdir()
+    wacz, inside = str(tmp_path / "a b.wacz"), "archive/a.warc.gz"
+    assert locate(f"{wacz}/{inside}").stored_in == locate(wacz)
+    assert locate(f"file://{tmp_path}/a%20b.wacz/{inside}").stored_in == locate(wacz)
+    assert locate(f"s3://b/x.wacz/{inside}").stored_in == locate("s3://b/x.wacz")
+    assert locate(f"http://h/x.wacz/{inside}?q=1").stored_in == locate("http://h/x.wacz?q=1")
+    for place in (locate(wacz), locate(tmp_path / "d.wacz" / inside), locate("http://h/x.wacz")):
+        assert place.stored_in is place
+
+
+@pytest.mark.parametrize("size", [0, 9, 10, 11, 20, 25])
+def test_a_file_is_read_in_pieces_up_to_one_that_is_not_full(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(location, "_FILE_PIECE", 10)
+    body, asked = bytes(range(size)), list[int]()
+
+    def read_at(offset: int, wanted: int) -> bytes:
+        asked.append(offset)
+        return body[offset : offset + wanted]
+
+    assert b"".join(location.pieces(read_at)) == body
+    assert asked == list(range(0, size + 1, 10)), "no request more"
+
+
+def test_a_small_file_has_at_most_the_size_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(location, "SMALL", 10)
+    place = locate(tmp_path / "a")
+    (tmp_path / "a").write_bytes(b"0123456789")
+    assert place.read_bytes() == b"0123456789"
+    (tmp_path / "a").write_bytes(b"0123456789x")
+    with pytest.raises(InputError, match="where a small file is expected"):
+        place.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("content", "replace", "told"),
+    [
+        (None, False, ""),
+        (b"", False, ""),
+        (b"x", True, ""),
+        (b"x", False, "already exists; use --replace to replace it, or choose another output file"),
+        ("directory", True, "is a directory; choose another output file"),
+    ],
+    ids=["absent", "empty", "replaced", "exists", "directory"],
+)
+def test_an_output_with_content_is_replaced_only_if_the_user_says_so(
+    content: bytes | str | None, replace: bool, told: str, tmp_path: Path
+) -> None:
+    place = locate(tmp_path / "a")
+    if isinstance(content, str):
+        (tmp_path / "a").mkdir()
+    elif content is not None:
+        (tmp_path / "a").write_bytes(content)
+    if told:
+        with pytest.raises(UsageError) as caught:
+            place.check_absent(replace=replace)
+        assert str(caught.value) == f"{place}: {told}"
+    else:
+        place.check_absent(replace=replace)
+
+
+def test_what_is_asked_for_may_be_nothing() -> None:
+    for is_remote in (True, False, None):
+        assert ask_all(lambda place: pytest.fail(str(place)), [], is_remote) == []
+
+
+@pytest.mark.parametrize(
+    ("places", "is_remote", "together"),
+    [
+        (["s3://b/0", "s3://b/1", "/2", "/3"], None, True),
+        (["0", "1", "2", "3"], True, True),
+        (["0", "1", "2", "3"], None, False),
+        (["s3://b/0", "1", "2", "3"], False, False),
+    ],
+)
+def test_requests_are_sent_together_if_one_of_them_is_remote(
+    places: list[str], is_remote: bool | None, together: bool
+) -> None:
+    """The first is sent alone, so that a client is made once."""
+    meeting = Barrier(3)
+
+    def ask(place: str) -> str:
+        if together and place != places[0]:
+            meeting.wait(20)
+        assert together or current_thread() is main_thread()
+        return place.upper()
+
+    assert ask_all(ask, places, is_remote) == [place.upper() for place in places]
+
+
+def test_directories_are_joined_and_exchanged_where_they_are() -> None:
+    assert str(locate("a:") / "b") == "a:/b"
+    assert locate("s3://b/one").exchange(locate("s3://b/other")) is False
+    assert locate("hdfs:///one").exchange(locate("hdfs:///other")) is False

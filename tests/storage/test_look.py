@@ -72,6 +72,15 @@ def test_the_start_of_a_whole_file_is_whole(size: int, cut: int, hurry: None, se
     assert seen(locate(f"{server.url}/a"), 1000) == ((size, 0), BODY[: min(size, 1000)])
 
 
+@pytest.mark.parametrize("cut", [1, 998, 999])
+def test_a_start_has_as_many_bytes_as_its_range_says(cut: int, hurry: None, server: RangeServer) -> None:
+    """Also if the answer has no length, so that its end is that of the connection."""
+    file = server.add("/a", BODY)
+    file.tells_length, file.cuts = False, [cut]
+    assert seen(locate(f"{server.url}/a"), 1000) == ((len(BODY), 0), BODY[:1000])
+    assert len(server.seen) == 2
+
+
 def test_a_start_may_have_several_pieces(slept: list[float], server: RangeServer) -> None:
     server.add("/a", BODY)
     assert look(locate(f"{server.url}/a"), 100_000)[1] == BODY[:100_000]

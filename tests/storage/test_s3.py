@@ -237,6 +237,34 @@ def test_what_is_refused_is_told_at_once(server: RangeServer, file: Served) -> N
     assert len(server.seen) == 1
 
 
+@pytest.mark.parametrize("status", [400, 501, 505])
+def test_an_answer_that_no_other_try_changes_is_an_outage_at_once(
+    status: int, server: RangeServer, file: Served
+) -> None:
+    """An old token, a wrong region or clock: it is not the fault of the object."""
+    file.statuses = [status]
+    with pytest.raises(OutageError, match=rf"cannot be read \({status} .+\)$"), open_ranges(URL):
+        pass
+    assert len(server.ranges("/archives/crawl/a.warc.gz")) == 1
+
+
+def test_a_bucket_that_refuses_three_objects_is_not_asked_for_more(server: RangeServer, file: Served) -> None:
+    urls = [f"s3://archives/{number}" for number in range(5)]
+    for number, url in enumerate(urls):
+        server.add(f"/archives/{number}", BODY).statuses = [403]
+        told = (
+            "cannot be read (403 Forbidden)" if number < 3 else "not requested, because s3://archives refused"
+        )
+        assert told in error_of(url)
+    assert len(server.seen) == 3
+
+
+def test_an_object_without_a_time_has_the_time_0(file: Served) -> None:
+    entry = locate(URL).status()
+    assert entry is not None
+    assert (entry.size, entry.modified, entry.tag) == (len(BODY), 0, "one")
+
+
 @pytest.mark.parametrize("url", ["s3://", "s3://bucket", "s3://bucket/", "s3:///key", "s3://no_bucket!/key"])
 def test_what_names_no_object_is_told(bucket: Any, url: str) -> None:
     assert error_of(url) == "the URL has no bucket or no key; use s3://BUCKET/KEY"

@@ -133,6 +133,7 @@ def test_only_a_part_of_a_large_wacz_is_read(server: RangeServer, wacz: bytes) -
     server.add("/large.wacz", large)
     with locate(inside(f"{server.url}/large.wacz", DATA)).open_ranges() as read_at:
         assert read_at(900, 500) == b"x" * 100
+        assert read_at(999, 500) == b"x"
         assert read_at(2000, 5) == b""
     ranges = [re.fullmatch(r"bytes=(\d+)-(\d+)", wanted or "") for wanted in server.ranges("/large.wacz")]
     assert all(ranges)
@@ -143,6 +144,8 @@ def test_a_query_stays_at_the_end() -> None:
     url = "https://example.com/a.wacz/x.wacz?b=c/d.wacz/e"
     assert place_of(url) == ("https://example.com/a.wacz?b=c/d.wacz/e", "x.wacz")
     assert place_of("https://x.wacz/a.warc.gz") is None
+    assert place_of("https://example.com/a.wacz/") is place_of("https://example.com/a.wacz/?b=c") is None
+    assert place_of("absent.wacz/a.warc.gz") is None
     assert place_of("s3://x.wacz/a.warc.gz") is None
     assert place_of("https://example.com/a.warc.gz?x=b.wacz/c") is None
 

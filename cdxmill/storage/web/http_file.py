@@ -263,6 +263,8 @@ class HttpFile:
         self.size = self.size if size is None else size
         if first is None:
             raise TryAgain("416 for the whole file")
+        if self.size is None and first < self._seen:
+            raise TryAgain(f"416 for byte {first}")
         if not self.size:  # unknown, or said to be empty: the whole file says it again
             with closing(self.ask()) as whole:
                 if first == 0 and self.size is None and not piece_of(self.url, whole, 1):
@@ -293,7 +295,8 @@ class HttpFile:
 
     def _check_version(self, version: Version) -> None:
         known = self._version or Version(None, None, self.size)
-        if known != version and not known.fits(version):
+        is_shorter = version.size is not None and version.size < self._seen
+        if is_shorter or (known != version and not known.fits(version)):
             raise InputError(self.url, "has changed while it was read", "run it again")
 
     def _check_range(self, answer: BaseHTTPResponse, first: int | None, last: int | None) -> None:
