@@ -66,7 +66,7 @@ class ArchiveInside:
         line ends than usual.
         """
         window = self._window
-        if not window.peek(found, 1):
+        if not window.peek(found, 1) or found - pos <= len(_CLOSING):  # no header is as short as that
             return found, 0
         header = self._header(pos, found)
         if header is not None and header.end is not None and header.end > found and self._is_right(header):
