@@ -79,6 +79,14 @@ OPEN = {
     "<select><svg><g/>": (3, -1),
     "<select><table>": (2, 0),
     "<select><td>": (2, 0),
+    "<select><table></table>": (2, 0),
+    "<select><td></td>": (2, 0),
+    "<template><td></td>": (2, 0),
+    "<frameset></frameset>": (1, 0),
+    "<frameset><div></div>": (1, 0),
+    "<frameset><table></table>": (2, 0),
+    "<table><div><td></td>": (3, 0),
+    "<table><caption></caption>": (1, 0),
 }
 """The numbers of open elements and of formatting ones after a page; -1 if the next of these makes all after it uncertain."""
 
