@@ -16,10 +16,10 @@ from cdxmill.stages.records.check_digests import (
     ContentCheck,
     DigestChecks,
     SeenDigests,
-    parse_claim,
     seen_in,
     watched,
 )
+from cdxmill.stages.records.claims import parse_claim
 from cdxmill.stages.records.read_contents import Content
 from cdxmill.stages.records.read_records import read_records
 

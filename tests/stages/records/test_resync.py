@@ -92,7 +92,7 @@ def test_a_probe_costs_what_it_read() -> None:
 PACK = {"plain": bytes, "gz": gzip.compress, "zst": zstandard.ZstdCompressor(write_checksum=True).compress}
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 255, 256, 257, 1000])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 255, 256, 257, 1000])
 @pytest.mark.parametrize("byte", [b"X", b"\xff"])
 @pytest.mark.parametrize("form", PACK)
 def test_bytes_between_records_cost_no_record(form: str, byte: bytes, size: int) -> None:
