@@ -122,8 +122,32 @@ def test_links_are_absolute() -> None:
     assert base.absolute(others) == []
 
 
+@pytest.mark.parametrize("is_compiled", [True, False])
+@pytest.mark.parametrize("order", [1, -1])
+def test_links_lead_up_to_the_root_and_no_farther(
+    order: int, is_compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not is_compiled:
+        monkeypatch.setattr(native, "plain_links", None)
+    hrefs = {
+        "x": "d/e/x",
+        "../x": "d/x",
+        "../../x": "x",
+        "../../../x": "x",
+        "../../../../x/y": "x/y",
+        "..//x": "d//x",
+    }
+    hrefs |= {f"{href}?q": f"{url}?q" for href, url in hrefs.items()}
+    for page in ("http://up.com/d/e/f", "http://up.com/d/e/"):
+        found = LinkBase(page).absolute([*hrefs][::order])
+        assert found == [f"http://up.com/{url}" for url in [*hrefs.values()][::order]]
+    assert LinkBase("http://up.com/").absolute(["x", "../x", "../../x/"]) == [
+        "http://up.com/x", "http://up.com/x", "http://up.com/x/"
+    ]  # fmt: skip
+
+
 def test_a_link_that_depends_on_the_page_is_not_that_of_another_page() -> None:
-    hrefs: list[str | None] = ["?x", "http:?x", "http:", "y"]
+    hrefs: list[str | None] = ["?x", "http:?x", "http:", "y", "?x#z", "\t?x\n"]
     for page in ("one", "two"):
         url = f"http://a.com/d/{page}"
         assert LinkBase(f"{url}?q#f").absolute(hrefs) == [
@@ -131,6 +155,8 @@ def test_a_link_that_depends_on_the_page_is_not_that_of_another_page() -> None:
             f"{url}?x",
             f"{url}?q",
             "http://a.com/d/y",
+            f"{url}?x",
+            f"{url}?x",
         ]
 
 

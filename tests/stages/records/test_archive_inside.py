@@ -12,6 +12,7 @@ from fastwarc.warc import ArchiveIterator as FastIterator
 from warcio.archiveiterator import ArchiveIterator
 
 from cdxmill.capture import Damage
+from cdxmill.stages.records import archive_inside
 from cdxmill.stages.records.read_contents import Content, read_contents
 
 from ...commands.test_recompress import frame, member
@@ -189,6 +190,21 @@ def test_two_records_are_an_archive_in_a_file_with_more_line_ends_too() -> None:
     found, reasons = read(b"".join(one + CLOSING for one in [*OTHERS[:6], outer, *OTHERS[6:]]))
     assert [one.rstrip(b"\r\n") for one in found] == [one.rstrip(b"\r\n") for one in OTHERS]
     assert len(reasons) == 1
+
+
+@pytest.mark.parametrize(
+    ("free", "share", "number"), [(0, 3, 1), (8192, 0, 1), (8191, 0, 4), (0, 0, 4)]
+)
+def test_damaged_records_in_an_archive_are_passed_as_long_as_that_costs_little(
+    free: int, share: int, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each costs 4 KiB at least. More of them are reported one by one."""
+    monkeypatch.setattr(archive_inside, "_FREE", free)
+    monkeypatch.setattr(archive_inside, "_SHARE", share)
+    bad = DAMAGE["no length"](INNER[1])
+    outer = DAMAGE["no length"](record("outer", INNER[0] + bad + INNER[2] + bad + INNER[1] + bad + INNER[0]))
+    _, reasons = read(b"".join([*OTHERS * 2, outer, *OTHERS]))
+    assert len(reasons) == number
 
 
 @UNITS
