@@ -192,9 +192,7 @@ def test_two_records_are_an_archive_in_a_file_with_more_line_ends_too() -> None:
     assert len(reasons) == 1
 
 
-@pytest.mark.parametrize(
-    ("free", "share", "number"), [(0, 3, 1), (8192, 0, 1), (8191, 0, 4), (0, 0, 4)]
-)
+@pytest.mark.parametrize(("free", "share", "number"), [(0, 3, 1), (8192, 0, 1), (8191, 0, 4), (0, 0, 4)])
 def test_damaged_records_in_an_archive_are_passed_as_long_as_that_costs_little(
     free: int, share: int, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
