@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import re
 import zlib
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -132,7 +133,7 @@ def with_header(content: bytes, extra: int) -> bytes:
     return member[:3] + b"\x10" + member[4:10] + b"c" * extra + b"\0" + member[10:]
 
 
-@pytest.mark.parametrize("extra", [0, 100, 500, 511, 512, 513, 5000, (1 << 17) - 11])
+@pytest.mark.parametrize("extra", [0, 100, 400, 500, 501, 502, 511, 512, 513, 1013, 5000, (1 << 17) - 11])
 def test_the_content_after_a_header_of_any_size(extra: int) -> None:
     content = b"a page of words " * 40
     member = with_header(content, extra)
@@ -141,6 +142,54 @@ def test_the_content_after_a_header_of_any_size(extra: int) -> None:
     assert inflate_start(window, 2, 5000) == content
     assert b"".join(inflate(window, 2)) == content
     assert inflate_start(window, 1, 5) == inflate_start(window, 10**9, 5) == b""
+
+
+@pytest.mark.parametrize("extra", [0, 300, 480, 490, 500, 501, 502, 1024])
+@pytest.mark.parametrize("spread", [4, 8])
+def test_the_first_bytes_are_there_whatever_comes_before_them(spread: int, extra: int) -> None:
+    """A long name in the header, and the tables of deflate: those of texts with many characters are long."""
+    rng = Random(3)
+    content = bytes(int(rng.expovariate(1) * 2**spread) & 255 for _ in range(9000))
+    window = window_of(with_header(content, extra) + b"z" * 5000, 1 << 16)
+    for size in (1, 5, 500, 4096):
+        assert inflate_start(window, 0, size) == content[:size]
+
+
+def test_what_is_in_view_is_not_read_again() -> None:
+    data, reads = bytes(range(250)), list[tuple[int, int]]()
+
+    def read_at(offset: int, size: int) -> bytes:
+        reads.append((offset, len(data[offset : offset + size])))
+        return data[offset : offset + size]
+
+    window = Window(read_at, 100)
+    for offset, size in ((0, 10), (0, 100), (0, 10), (99, 1), (50, 50)):
+        assert window.get(offset, size) == window.peek(offset, size) == data[offset : offset + size]
+    assert reads == [(0, 100)]
+    assert (window.get(50, 200), window.peek(50, 200)) == (data[50:], data[50:])
+    assert reads[1:] == [(100, 150)]
+    assert (window.get(50, 201), window.peek(249, 9), window.get(250, 9), window.peek(250, 9)) == (
+        data[50:],
+        data[249:],
+        b"",
+        b"",
+    )
+    assert reads[2:] in ([], [(250, 0)])
+    seen = len(reads)
+    for look in (window.get, window.peek):
+        assert [look(offset, 9) for offset in (50, 249, 250, 251, 999)] == [
+            data[50:59],
+            data[249:],
+            b"",
+            b"",
+            b"",
+        ]
+    assert window.end() == 250
+    assert len(reads) == seen
+    far = Window(read_at, 100)
+    far.get(0, 1)
+    far.get(0, 150)
+    assert reads[seen:] == [(0, 100), (100, 100)], "what is held is kept"
 
 
 MEMBER = gzip.compress(b"a page of words " * 40)
