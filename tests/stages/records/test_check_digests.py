@@ -88,6 +88,11 @@ CASES: dict[str, tuple[bytes, int, str]] = {
         1,
         "WARC-Payload-Digest",
     ),
+    "nothing": (
+        record(HEAD.replace(b"Server: x", b"Content-Encoding: x") + PAGE, b"WARC-Payload-Digest: sha1:="),
+        1,
+        "WARC-Payload-Digest",
+    ),
     "resource": (record(PAGE, of_payload(PAGE), kind=b"resource"), 1, ""),
     "resource like a message": (record(HEAD + PAGE, of_payload(HEAD + PAGE), kind=b"resource"), 1, ""),
     "message of another URL": (

@@ -195,7 +195,8 @@ def test_what_comes_before_an_error_is_kept_to_the_byte(name: str, text: str) ->
     fields = b"Content-Encoding: %b\r\n" % name.split()[-1].encode()
     for more in (0, 1, 300, 5000):
         assert salvaged(fields, [packed + DAMAGE + b"x" * more]) == whole
-    assert salvaged(fields, [packed, DAMAGE]) == whole
+    for damage in (DAMAGE, gzip.compress(whole + b"more")):
+        assert salvaged(fields, [packed, damage]) == whole
 
 
 @pytest.mark.parametrize(
@@ -248,6 +249,12 @@ def test_a_body_has_a_largest_size(name: str, limit: int, is_cut: bool) -> None:
     field = "Transfer" if name == "chunked" else "Content"
     body = decode_body(f"HTTP/1.1 200 OK\r\n{field}-Encoding: {name}\r\n\r\n".encode(), packed, limit)
     assert body == (text[:limit], f"the decoded body is larger than {limit} bytes" if is_cut else "")
+
+
+def test_brotli_may_begin_with_empty_pieces() -> None:
+    packed = brotli.compress(TEXT)
+    pieces = iter([b"", packed[:9], b"", packed[9:]])
+    assert b"".join(decode_payload(b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n", pieces)) == TEXT
 
 
 def test_brotli_that_becomes_corrupt_is_reported() -> None:

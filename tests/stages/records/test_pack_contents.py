@@ -74,6 +74,13 @@ def test_contents_are_written_one_after_the_other(name: str) -> None:
         assert one.offset == end
         end += one.length
         assert unpacked(bytes(file[one.offset : end]), name) == part
+        if name != "gz":
+            frame = zstandard.get_frame_parameters(bytes(file[one.offset : end]))
+            assert (frame.dict_id, frame.content_size, frame.has_checksum) == (
+                40_000 if name == "dictionary" else 0,
+                len(part),
+                True,
+            )
         assert packed_size(one.content, packer) == one.length
     assert end == len(file)
 
