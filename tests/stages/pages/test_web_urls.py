@@ -129,7 +129,7 @@ def test_links_lead_up_to_the_root_and_no_farther(
 ) -> None:
     if not is_compiled:
         monkeypatch.setattr(native, "plain_links", None)
-    hrefs = {
+    hrefs: dict[str | None, str] = {
         "x": "d/e/x",
         "../x": "d/x",
         "../../x": "x",

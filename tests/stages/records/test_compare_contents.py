@@ -85,7 +85,7 @@ def content(data: bytes, offset: int, records: int = 1, *, is_held: bool = True)
 
 def test_a_record_has_the_blank_lines_after_it() -> None:
     bad = Damage(20, "corrupt")
-    items = [
+    items: list[Content | Damage] = [
         content(b"\r\n", 0, 0),
         content(b"one", 2),
         content(b"\r\n", 5, 0),

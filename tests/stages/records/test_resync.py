@@ -11,7 +11,7 @@ import pytest
 import zstandard
 
 from cdxmill.capture import Damage, Record
-from cdxmill.stages.records import resync, units
+from cdxmill.stages.records import resync, split_record, units
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.records.resync import RECORD_START, Probe, Resync, probe_content
 from cdxmill.stages.window import MemberError, Window
@@ -89,7 +89,11 @@ def test_a_probe_costs_what_it_read() -> None:
         assert probe_content(lambda size, content=content: content[:size]) == (is_start, cost)  # type: ignore[misc]
 
 
-PACK = {"plain": bytes, "gz": gzip.compress, "zst": zstandard.ZstdCompressor(write_checksum=True).compress}
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    "plain": bytes,
+    "gz": gzip.compress,
+    "zst": zstandard.ZstdCompressor(write_checksum=True).compress,
+}
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 255, 256, 257, 1000])
@@ -129,10 +133,11 @@ def test_wrong_lengths_that_reach_over_other_records_take_a_bounded_time(
         read += reached - pos
         return found, reached
 
-    take_across = units.take_across
+    take_across = split_record.take_across
     monkeypatch.setattr(units, "take_across", counted)
     monkeypatch.setattr(units, "_FREE", 5 * len(data))
     items = list(read_records(lambda pos, size: data[pos : pos + size]))
-    assert [item.offset for item in items] == list(range(0, len(data), len(unit)))
-    assert all(isinstance(item, Damage) for item in items)
+    places = [item.offset for item in items if isinstance(item, Damage)]
+    assert places == list(range(0, len(data), len(unit)))
+    assert len(items) == len(places)
     assert 5 * len(data) < read < 10 * len(data)

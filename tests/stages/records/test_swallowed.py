@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Callable
 
 import pytest
 
@@ -56,7 +57,7 @@ def test_an_archive_inside_a_record_is_its_block(payload: bytes) -> None:
         assert read(data + D) == ([0, len(data)], [])
 
 
-FORMS = {
+FORMS: dict[str, Callable[[bytes], str]] = {
     "hex": lambda found: found.hex(),
     "HEX": lambda found: found.hex().upper(),
     "base32": lambda found: base64.b32encode(found).decode(),
