@@ -110,6 +110,7 @@ def test_languages() -> None:
     language = Page("", german.encode()).language
     assert language.code == "de"
     assert 0.2 < language.confidence <= 1
+    assert language.confidence == round(language.confidence, 2)
 
 
 def test_the_title_of_a_drawing_is_not_that_of_the_page() -> None:

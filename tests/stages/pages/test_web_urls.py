@@ -164,6 +164,8 @@ def test_a_base_that_is_no_address_for_links_is_ignored() -> None:
     for href in ("data:text/html,x", "javascript:x", "http://["):
         assert LinkBase("http://a.com/x/y", href).absolute(["z"]) == ["http://a.com/x/z"]
     assert LinkBase("http://a.com/", "ftp://b.com/").absolute(["z"]) == []
+    for base in (LinkBase(""), LinkBase("no address"), LinkBase("", "http://[")):
+        assert base.absolute(["z", "http://b.com/x y"]) == ["http://b.com/x%20y"]
 
 
 def test_what_is_remembered_is_bounded() -> None:
