@@ -94,6 +94,12 @@ def test_every_way_to_write_another_host_is_found(href: str) -> None:
     assert host_of(LinkBase("http://a.com/", href).url) == "b.com"
 
 
+def test_a_link_within_the_host_does_not_lead_out() -> None:
+    inside: list[str | None] = [None, "", "x", "/y?z#a", "#b", "../c d"]
+    outside: list[str | None] = ["//b.com", "x:y", "\\z", "/\t/b.com"]
+    assert outward([*inside, *outside]) == outside
+
+
 def test_links_are_absolute() -> None:
     base = LinkBase("http://a.com/dir/page?q", "/b/")
     hrefs: dict[str | None, str] = {
@@ -147,7 +153,7 @@ def test_links_lead_up_to_the_root_and_no_farther(
 
 
 def test_a_link_that_depends_on_the_page_is_not_that_of_another_page() -> None:
-    hrefs: list[str | None] = ["?x", "http:?x", "http:", "y", "?x#z", "\t?x\n"]
+    hrefs: list[str | None] = ["?x", "http:?x", "http:", "y", "?x#z", "\t?x\n", "ht\ttp:"]
     for page in ("one", "two"):
         url = f"http://a.com/d/{page}"
         assert LinkBase(f"{url}?q#f").absolute(hrefs) == [
@@ -157,6 +163,7 @@ def test_a_link_that_depends_on_the_page_is_not_that_of_another_page() -> None:
             "http://a.com/d/y",
             f"{url}?x",
             f"{url}?x",
+            f"{url}?q",
         ]
 
 

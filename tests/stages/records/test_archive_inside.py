@@ -170,6 +170,30 @@ def test_an_archive_of_one_record_after_a_text_is_one() -> None:
     assert len(reasons) == 1
 
 
+@pytest.mark.parametrize("more", [b"", CLOSING])
+@pytest.mark.parametrize("size", [60_000, 70_000])
+def test_garbage_that_is_longer_than_any_header_costs_no_record(size: int, more: bytes) -> None:
+    parts = [*OTHERS[:6], b"?" * size, *OTHERS[6:]]
+    found, reasons = read(b"".join(one + more for one in parts))
+    assert [one.rstrip(b"\r\n") for one in found] == [one.rstrip(b"\r\n") for one in OTHERS]
+    assert len(reasons) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "closing", "end"),
+    [(b"", b"\n\n", b""), *((HTTP[:size], closing, end) for size in (20, -2) for closing in (b"\n\n", CLOSING) for end in (b"", b"\n", CLOSING))],
+    ids=range(13),
+)  # fmt: skip
+def test_a_record_that_breaks_off_before_its_payload_costs_itself_alone(
+    text: bytes, closing: bytes, end: bytes
+) -> None:
+    """No record after it is its payload, however many line ends the file ends with."""
+    bad = DAMAGE["no length"](record("bad", text, b"response")).removesuffix(CLOSING)
+    others = [one.removesuffix(CLOSING) + closing for one in OTHERS]
+    found, _ = read(b"".join([*others[:6], bad, *others[6:], end]))
+    assert [one.rstrip(b"\r\n") for one in found] == [one.rstrip(b"\r\n") for one in OTHERS]
+
+
 def test_more_line_ends_at_the_end_of_a_file_are_those_of_no_damaged_record() -> None:
     bad = DAMAGE["no length"](record("bad", b"a text"))
     found, reasons = read(b"".join([*OTHERS[:-1], bad, OTHERS[-1], CLOSING]))

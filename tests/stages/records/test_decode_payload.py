@@ -87,6 +87,18 @@ def test_little_is_read_before_the_first_bytes_or_the_error(coding: str, start: 
     assert given < 30
 
 
+def test_deflate_without_a_header_may_begin_like_one_with_it() -> None:
+    """A header has 8 in its first half byte, and is a multiple of 31. The others are no headers."""
+    fields, numbers = b"Content-Encoding: deflate\r\n", range(400)
+    texts = [b"%d" % number * 5 for number in numbers]
+    starts = [int.from_bytes(deflated(text)[:2], "big") for text in texts]
+    assert any(start % 31 == 0 for start in starts)
+    for text in texts:
+        assert decoded(fields, deflated(text)) == text
+    stored = b"\x08\x04\x00\xfb\xfftext"  # with a bit that deflate skips
+    assert decoded(fields, stored + deflated(b"!")) == b"text!"
+
+
 TRUNCATED = {
     "gzip": (b"Content-Encoding: gzip\r\n", gzip.compress(TEXT), 1),
     "deflate": (b"Content-Encoding: deflate\r\n", zlib.compress(TEXT), 1),
