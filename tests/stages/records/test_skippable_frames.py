@@ -199,5 +199,8 @@ def test_the_part_with_another_dictionary_ends_where_the_own_one_is_repeated() -
     )
     again = skippable(b"notes")
     assert len(read(FIRST, mine, FIRST, mine, again, mine)[0]) == 3
+    noted = skippable(b"notes", 13)
+    found, told = read(FIRST, mine, other, foreign, noted, foreign, FIRST, mine)
+    assert (found, len(told)) == ([len(FIRST), start + size + len(noted) + len(FIRST)], 1)
     found, told = read(FIRST, mine, other, foreign, foreign[:-3])
     assert (found, len(told)) == ([len(FIRST)], 1)
