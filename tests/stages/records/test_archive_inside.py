@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import random
 import re
@@ -117,6 +118,27 @@ def test_a_record_in_several_units_ends_where_its_length_says_if_it_is_closed_th
         assert reasons
     else:
         assert (found, reasons) == ([*OTHERS, OUTER["at once"], *OTHERS], [])
+
+
+@pytest.mark.parametrize("to_unit", [member, frame], ids=["gz", "zst"])
+@pytest.mark.parametrize(
+    ("payload", "is_right", "is_read"),
+    [(ARCHIVE, False, True), (ARCHIVE + b"more", True, True), (ARCHIVE + b"more", False, False)],
+)
+@pytest.mark.parametrize("is_closed_apart", [True, False])
+def test_a_record_in_several_units_is_proved_by_two_closings_or_by_its_digest(
+    payload: bytes, is_right: bool, is_read: bool, is_closed_apart: bool, to_unit: Callable[[bytes], bytes]
+) -> None:  # fmt: skip
+    digest = hashlib.sha1(payload if is_right else b"").hexdigest().encode()
+    outer = record("outer", payload, more=b"WARC-Block-Digest: sha1:%b\r\n" % digest)
+    header = outer[: -len(payload + CLOSING)]
+    rest = [payload, CLOSING] if is_closed_apart else [payload + CLOSING]
+    found, reasons = read(b"".join(map(to_unit, [OTHERS[0], header, *rest, OTHERS[1]])))
+    if is_read:
+        assert (found, reasons) == ([OTHERS[0], outer, OTHERS[1]], [])
+    else:
+        assert outer not in found
+        assert reasons
 
 
 @UNITS
