@@ -92,6 +92,16 @@ def test_blank_lines_between_arc_records_are_no_damage(blanks: int) -> None:
     assert found[0].reason.startswith("wrong Content-Length (no record follows the block)")  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("behind", [b"", ARC])
+def test_the_blank_line_of_an_http_head_is_not_the_end_of_an_arc_record(behind: bytes) -> None:
+    start = b"HTTP/1.1 200 OK\r\nX: y"
+    bad = ARC.replace(b" 4\ntext\n", b" %d\n%b\r\n\r\nbody\n" % (len(start), start))
+    damage, *rest = read(bad + behind)
+    assert isinstance(damage, Damage)
+    assert (damage.offset, damage.reason.partition(" (")[0]) == (0, "wrong Content-Length")
+    assert rest == ([len(bad)] if behind else [])
+
+
 @pytest.mark.parametrize("end", range(12, len(ARC) - 5))
 def test_a_file_that_ends_within_a_header_line_of_arc_keeps_the_record_before(end: int) -> None:
     first, last = read(ARC + ARC[:end])
