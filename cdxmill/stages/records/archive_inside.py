@@ -66,7 +66,7 @@ class ArchiveInside:
         line ends than usual.
         """
         window = self._window
-        if not window.peek(found, 1):
+        if not window.peek(found, 1) or found - pos <= len(_CLOSING):  # no header is as short as that
             return found, 0
         header = self._header(pos, found)
         if header is not None and header.end is not None and header.end > found and self._is_right(header):
@@ -148,7 +148,7 @@ class ArchiveInside:
         while not is_closed and pos != stop:
             ends = self._ends_at(pos)
             if ends is not None:
-                number, pos, is_closed = number + 1, ends.end, ends.is_closed
+                number, (pos, is_closed) = number + 1, ends
             elif is_payload and self._window.peek(pos, 1) and self._spent <= _FREE + _SHARE * pos:
                 after = self._resync.first(pos + 1)
                 if number and after - pos <= len(_CLOSING):  # a damaged closing
@@ -159,8 +159,8 @@ class ArchiveInside:
                 break
         return _Stretch(number, pos, is_closed)
 
-    def _ends_at(self, pos: int) -> _Stretch | None:
-        """The walk over the record at `pos`; None if it is damaged."""
+    def _ends_at(self, pos: int) -> tuple[int, bool] | None:
+        """The end of the record at `pos`, and whether the closing of another record follows; None if it is damaged."""
         window = self._window
         try:
             headers, start, is_arc = read_header(lambda size: window.peek(pos, size))
@@ -172,7 +172,7 @@ class ArchiveInside:
         if not line_ends:
             return None
         is_closed, size = _closes(line_ends, is_arc, gap[len(line_ends) :])
-        return _Stretch(1, end + size, is_closed)
+        return end + size, is_closed
 
     def _is_closing(self, walk: _Stretch, is_loose: bool) -> bool:
         """Whether the line ends after some records are really those of a record around them.
@@ -185,7 +185,7 @@ class ArchiveInside:
         if walk.number > 1:
             return True
         following = self._ends_at(start)
-        return not is_loose and (following is None or not following.is_closed)
+        return not is_loose and (following is None or not following[1])
 
 
 def _closes(line_ends: bytes, is_arc: bool, rest: bytes) -> tuple[bool, int]:

@@ -153,7 +153,7 @@ def _zlib_stream(pieces: Pieces, wbits: int) -> Stream:
         for piece in pieces:
             first = first or piece
             data = piece
-            while data and not inflater.eof:
+            while data:
                 found = inflater.decompress(data, _PAYLOAD_PIECE)
                 size += len(found)
                 yield found

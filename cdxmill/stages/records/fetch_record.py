@@ -211,7 +211,7 @@ def records_before(archive: Archive, read_at: ReadAt, response: Placed, low: int
     low = max(low, end - AROUND)
     starts = [low + match.start() for match in _START.finditer(read_at(low, end - low))]
     for start in reversed(starts):
-        one = _record_between(archive, start, end)
+        one = _record_between(archive, start, end, response.fetched.is_plain)
         if one is None:
             continue
         if not _is_related(one.fetched.record, response) or len(found) == _MOST:
@@ -238,13 +238,16 @@ def records_after(archive: Archive, response: Placed, high: int) -> list[Placed]
     return found
 
 
-def _record_between(archive: Archive, start: int, end: int) -> Placed | None:
-    for length in (end - start, end - start - _END):
-        try:
-            return Placed(start, archive.record(start, length)) if length > 0 else None
-        except NoRecord:
-            continue
-    return None
+def _record_between(archive: Archive, start: int, end: int, is_plain: bool) -> Placed | None:
+    """The record that fills the bytes from `start` to `end`. It is compressed, unless it `is_plain`.
+
+    The bytes of a record can be in those of another one as they are: in its payload, or in a frame that saves nothing.
+    """
+    try:
+        one = Placed(start, archive.record(start, end - start))
+    except NoRecord:
+        return None
+    return one if one.next_start == end and one.fetched.is_plain == is_plain else None
 
 
 def _is_related(record: Record, response: Placed) -> bool:

@@ -79,7 +79,7 @@ def probe_header(window: Window, pos: int) -> Probe:
     try:
         headers, _, is_arc = read_header(read)
     except RecordError:
-        return Probe(False, cost or 1)
+        return Probe(False, cost)
     return RECORD_START if not is_arc or is_usual(headers) else Probe(False, cost)
 
 

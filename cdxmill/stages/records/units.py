@@ -114,7 +114,7 @@ class Units(ABC):
             for piece in self.content(pos):
                 size += len(piece)
         except MemberError as error:
-            return Probe(False, max(error.reached - pos, size, 1))
+            return Probe(False, max(error.reached - pos, size))
         return RECORD_START
 
     def take(self, pos: int) -> Found:

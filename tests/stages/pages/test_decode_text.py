@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdxmill.stages.pages.decode_text import decode_text
+from cdxmill.stages.pages.decode_text import decode_text, language_tag, markup_of
 
 FRENCH = "Les élèves étaient très fâchés à côté "
 ODD = 9
@@ -36,3 +36,65 @@ def test_a_declared_charset_is_used_from_the_first_byte_that_is_no_utf8(
     data: bytes, declared: bytes, text: str, charset: str
 ) -> None:
     assert decode_text(data, declared) == (text.encode(), charset)
+
+
+JAPANESE = b"\x1b$B<R\x1b(B"
+LATIN = b"text/html; charset=latin1"
+ISO = b"text/html; charset=iso-2022-jp"
+
+
+@pytest.mark.parametrize(
+    ("data", "declared", "text", "charset"),
+    [
+        (JAPANESE, None, "社", "iso2022_jp"),
+        (JAPANESE, ISO, "社", "iso2022_jp"),
+        (JAPANESE, LATIN, JAPANESE.decode(), "utf-8"),
+        (JAPANESE + "é".encode(), None, JAPANESE.decode() + "é", "utf-8"),
+        (JAPANESE + "é".encode(), ISO, JAPANESE.decode() + "é", "utf-8"),
+        (b"\xff" + JAPANESE, ISO, "\ufffd社", "iso2022_jp"),
+        (b"\x1b[31mred", None, "\x1b[31mred", "utf-8"),
+        (b"\x1b[31mred", LATIN, "\x1b[31mred", "utf-8"),
+        (b"\x1b[31mred", ISO, "\x1b[31mred", "iso2022_jp"),
+        (b"plain", ISO, "plain", "utf-8"),
+        (b"a\0b", b"text/html; charset=utf-16", "a\ufffd", "utf-16-le"),
+        (b"x" * 511 + b"\0", b"text/html; charset=utf-16", "\u7878" * 255 + "x", "utf-16-le"),
+        (b"x" * 512 + b"\0", b"text/html; charset=utf-16", "x" * 512 + "\0", "utf-8"),
+        (b"a\0b", LATIN, "a\0b", "utf-8"),
+        (b"a\0b", None, "a\0b", "utf-8"),
+        (b"caf\xe9" + b"x" * 3, b"charset=utf-8", "caf\ufffdxxx", "utf-8"),
+        (b"caf\xe9" + b"x" * 4, b"charset=utf-8", "caféxxxx", "cp1252"),
+        (b"\xe9", LATIN, "é", "cp1252"),
+        (b"\xe9", b"charset='latin1'", "é", "cp1252"),
+        (b"<meta charset=koi8-r>\xe9", None, "<meta charset=koi8-r>И", "koi8-r"),
+        (b" " * 1002 + b"<meta charset=koi8-r>\xe9", None, " " * 1002 + "<meta charset=koi8-r>И", "koi8-r"),
+        (b"<?xml encoding='koi8-r'?>\xe9", None, "<?xml encoding='koi8-r'?>И", "koi8-r"),
+        (b"\xe9", b"charset=x-no-such", "é", "cp1252"),
+    ],
+    ids=range(23),
+)
+def test_the_charset_of_a_page(data: bytes, declared: bytes | None, text: str, charset: str) -> None:
+    found = decode_text(data, declared)
+    assert (found.utf8.decode(), found.charset) == (text, charset)
+    assert markup_of(data, declared) == (found.utf8 if charset in ("utf-16-le", "iso2022_jp") else data)
+
+
+def test_a_text_is_cut_before_it_is_decoded() -> None:
+    assert decode_text("éé".encode(), None, 3).utf8.decode() == "é\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("text", "tag"),
+    [
+        (" EN_us ", "en-us"),
+        ("zh-Hant-TW", "zh-hant-tw"),
+        ("deu", "deu"),
+        ("e", None),
+        ("engl", None),
+        ("en-", None),
+        ("en, de", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_the_tag_of_a_language(text: str | None, tag: str | None) -> None:
+    assert language_tag(text) == tag

@@ -24,10 +24,13 @@ def test_a_text_with_many_english_words(language: str) -> None:
     [
         ({"\ud55c": 9, "\u672c": 8}, "ko"),  # hangul with many Chinese characters, as older texts have
         ({"\ud55c": 8, "\u672c": 9}, "zh"),
+        ({"\ud55c": 9, "\u672c": 9}, "zh"),
+        ({"\uac00": 9, "\u672c": 8}, "ko"),
         ({"\u306e": 2, "\u672c": 9}, "ja"),
         ({"\u306e": 1, "\u672c": 9}, "zh"),  # a tenth is no more than quotations may have
         ({"\u306e": 1, "\u672c": 8}, "ja"),
         ({"\u672c": 2, "a": 17}, "zh"),
+        ({"\u30ff": 2, "\u672c": 9}, "ja"),
     ],
 )
 def test_the_share_of_its_characters_decides(parts: dict[str, int], language: str) -> None:

@@ -8,8 +8,9 @@ import zlib
 import brotli  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import pytest
 
+from cdxmill.stages.pages import parse_page
 from cdxmill.stages.pages.decode_text import decode_text
-from cdxmill.stages.pages.parse_page import Page
+from cdxmill.stages.pages.parse_page import CUT, Page
 from cdxmill.stages.records.decode_payload import decode_body
 
 HTML = b"text/html"
@@ -94,6 +95,15 @@ def test_a_page() -> None:
     assert page.metas == {"description": "about it"}
     assert (page.json_ld, page.json_ld_errors) == ([{"@type": "Thing"}], 1)
     assert page.tags["p"] == 2
+    assert page.problem == ""
+
+
+@pytest.mark.parametrize(("more", "problem"), [(0, ""), (-1, CUT)])
+def test_a_page_has_a_largest_size(more: int, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    html = b"<p>" + b"word " * 99
+    monkeypatch.setattr(parse_page, "MAX_HTML", len(html) + more)
+    page = Page("http://a.com/", html)
+    assert (page.problem, page.html) == (problem, html[: len(html) + more])
 
 
 @pytest.mark.parametrize(
@@ -110,6 +120,7 @@ def test_languages() -> None:
     language = Page("", german.encode()).language
     assert language.code == "de"
     assert 0.2 < language.confidence <= 1
+    assert language.confidence == round(language.confidence, 2)
 
 
 def test_the_title_of_a_drawing_is_not_that_of_the_page() -> None:

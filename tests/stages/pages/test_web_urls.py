@@ -94,6 +94,12 @@ def test_every_way_to_write_another_host_is_found(href: str) -> None:
     assert host_of(LinkBase("http://a.com/", href).url) == "b.com"
 
 
+def test_a_link_within_the_host_does_not_lead_out() -> None:
+    inside: list[str | None] = [None, "", "x", "/y?z#a", "#b", "../c d"]
+    outside: list[str | None] = ["//b.com", "x:y", "\\z", "/\t/b.com"]
+    assert outward([*inside, *outside]) == outside
+
+
 def test_links_are_absolute() -> None:
     base = LinkBase("http://a.com/dir/page?q", "/b/")
     hrefs: dict[str | None, str] = {
@@ -122,8 +128,32 @@ def test_links_are_absolute() -> None:
     assert base.absolute(others) == []
 
 
+@pytest.mark.parametrize("is_compiled", [True, False])
+@pytest.mark.parametrize("order", [1, -1])
+def test_links_lead_up_to_the_root_and_no_farther(
+    order: int, is_compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not is_compiled:
+        monkeypatch.setattr(native, "plain_links", None)
+    hrefs: dict[str | None, str] = {
+        "x": "d/e/x",
+        "../x": "d/x",
+        "../../x": "x",
+        "../../../x": "x",
+        "../../../../x/y": "x/y",
+        "..//x": "d//x",
+    }
+    hrefs |= {f"{href}?q": f"{url}?q" for href, url in hrefs.items()}
+    for page in ("http://up.com/d/e/f", "http://up.com/d/e/"):
+        found = LinkBase(page).absolute([*hrefs][::order])
+        assert found == [f"http://up.com/{url}" for url in [*hrefs.values()][::order]]
+    assert LinkBase("http://up.com/").absolute(["x", "../x", "../../x/"]) == [
+        "http://up.com/x", "http://up.com/x", "http://up.com/x/"
+    ]  # fmt: skip
+
+
 def test_a_link_that_depends_on_the_page_is_not_that_of_another_page() -> None:
-    hrefs: list[str | None] = ["?x", "http:?x", "http:", "y"]
+    hrefs: list[str | None] = ["?x", "http:?x", "http:", "y", "?x#z", "\t?x\n", "ht\ttp:"]
     for page in ("one", "two"):
         url = f"http://a.com/d/{page}"
         assert LinkBase(f"{url}?q#f").absolute(hrefs) == [
@@ -131,6 +161,9 @@ def test_a_link_that_depends_on_the_page_is_not_that_of_another_page() -> None:
             f"{url}?x",
             f"{url}?q",
             "http://a.com/d/y",
+            f"{url}?x",
+            f"{url}?x",
+            f"{url}?q",
         ]
 
 
@@ -138,6 +171,8 @@ def test_a_base_that_is_no_address_for_links_is_ignored() -> None:
     for href in ("data:text/html,x", "javascript:x", "http://["):
         assert LinkBase("http://a.com/x/y", href).absolute(["z"]) == ["http://a.com/x/z"]
     assert LinkBase("http://a.com/", "ftp://b.com/").absolute(["z"]) == []
+    for base in (LinkBase(""), LinkBase("no address"), LinkBase("", "http://[")):
+        assert base.absolute(["z", "http://b.com/x y"]) == ["http://b.com/x%20y"]
 
 
 def test_what_is_remembered_is_bounded() -> None:
@@ -145,7 +180,8 @@ def test_what_is_remembered_is_bounded() -> None:
     assert len(base.absolute([f"x{number} y" for number in range(2000)])) == 2000
     assert base._known is not None
     assert 0 < len(base._known) <= 512
-    assert len(LinkBase(f"http://a.com/{'d' * 999}/").absolute(["x" * 9999])[0]) > 10_000
+    for size in (999, 9999):
+        assert len(LinkBase(f"http://a.com/{'d' * size}/").absolute(["x" * 9999])[0]) > 9999 + size
 
 
 def test_hosts() -> None:

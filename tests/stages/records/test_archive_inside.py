@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import random
 import re
@@ -12,6 +13,7 @@ from fastwarc.warc import ArchiveIterator as FastIterator
 from warcio.archiveiterator import ArchiveIterator
 
 from cdxmill.capture import Damage
+from cdxmill.stages.records import archive_inside
 from cdxmill.stages.records.read_contents import Content, read_contents
 
 from ...commands.test_recompress import frame, member
@@ -118,6 +120,27 @@ def test_a_record_in_several_units_ends_where_its_length_says_if_it_is_closed_th
         assert (found, reasons) == ([*OTHERS, OUTER["at once"], *OTHERS], [])
 
 
+@pytest.mark.parametrize("to_unit", [member, frame], ids=["gz", "zst"])
+@pytest.mark.parametrize(
+    ("payload", "is_right", "is_read"),
+    [(ARCHIVE, False, True), (ARCHIVE + b"more", True, True), (ARCHIVE + b"more", False, False)],
+)
+@pytest.mark.parametrize("is_closed_apart", [True, False])
+def test_a_record_in_several_units_is_proved_by_two_closings_or_by_its_digest(
+    payload: bytes, is_right: bool, is_read: bool, is_closed_apart: bool, to_unit: Callable[[bytes], bytes]
+) -> None:  # fmt: skip
+    digest = hashlib.sha1(payload if is_right else b"").hexdigest().encode()
+    outer = record("outer", payload, more=b"WARC-Block-Digest: sha1:%b\r\n" % digest)
+    header = outer[: -len(payload + CLOSING)]
+    rest = [payload, CLOSING] if is_closed_apart else [payload + CLOSING]
+    found, reasons = read(b"".join(map(to_unit, [OTHERS[0], header, *rest, OTHERS[1]])))
+    if is_read:
+        assert (found, reasons) == ([OTHERS[0], outer, OTHERS[1]], [])
+    else:
+        assert outer not in found
+        assert reasons
+
+
 @UNITS
 @pytest.mark.parametrize("place", [0, 6, 12])
 @pytest.mark.parametrize("kind", DAMAGE)
@@ -169,6 +192,30 @@ def test_an_archive_of_one_record_after_a_text_is_one() -> None:
     assert len(reasons) == 1
 
 
+@pytest.mark.parametrize("more", [b"", CLOSING])
+@pytest.mark.parametrize("size", [60_000, 70_000])
+def test_garbage_that_is_longer_than_any_header_costs_no_record(size: int, more: bytes) -> None:
+    parts = [*OTHERS[:6], b"?" * size, *OTHERS[6:]]
+    found, reasons = read(b"".join(one + more for one in parts))
+    assert [one.rstrip(b"\r\n") for one in found] == [one.rstrip(b"\r\n") for one in OTHERS]
+    assert len(reasons) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "closing", "end"),
+    [(b"", b"\n\n", b""), *((HTTP[:size], closing, end) for size in (20, -2) for closing in (b"\n\n", CLOSING) for end in (b"", b"\n", CLOSING))],
+    ids=range(13),
+)  # fmt: skip
+def test_a_record_that_breaks_off_before_its_payload_costs_itself_alone(
+    text: bytes, closing: bytes, end: bytes
+) -> None:
+    """No record after it is its payload, however many line ends the file ends with."""
+    bad = DAMAGE["no length"](record("bad", text, b"response")).removesuffix(CLOSING)
+    others = [one.removesuffix(CLOSING) + closing for one in OTHERS]
+    found, _ = read(b"".join([*others[:6], bad, *others[6:], end]))
+    assert [one.rstrip(b"\r\n") for one in found] == [one.rstrip(b"\r\n") for one in OTHERS]
+
+
 def test_more_line_ends_at_the_end_of_a_file_are_those_of_no_damaged_record() -> None:
     bad = DAMAGE["no length"](record("bad", b"a text"))
     found, reasons = read(b"".join([*OTHERS[:-1], bad, OTHERS[-1], CLOSING]))
@@ -189,6 +236,19 @@ def test_two_records_are_an_archive_in_a_file_with_more_line_ends_too() -> None:
     found, reasons = read(b"".join(one + CLOSING for one in [*OTHERS[:6], outer, *OTHERS[6:]]))
     assert [one.rstrip(b"\r\n") for one in found] == [one.rstrip(b"\r\n") for one in OTHERS]
     assert len(reasons) == 1
+
+
+@pytest.mark.parametrize(("free", "share", "number"), [(0, 3, 1), (8192, 0, 1), (8191, 0, 4), (0, 0, 4)])
+def test_damaged_records_in_an_archive_are_passed_as_long_as_that_costs_little(
+    free: int, share: int, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each costs 4 KiB at least. More of them are reported one by one."""
+    monkeypatch.setattr(archive_inside, "_FREE", free)
+    monkeypatch.setattr(archive_inside, "_SHARE", share)
+    bad = DAMAGE["no length"](INNER[1])
+    outer = DAMAGE["no length"](record("outer", INNER[0] + bad + INNER[2] + bad + INNER[1] + bad + INNER[0]))
+    _, reasons = read(b"".join([*OTHERS * 2, outer, *OTHERS]))
+    assert len(reasons) == number
 
 
 @UNITS

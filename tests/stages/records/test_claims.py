@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cdxmill.stages.records.check_digests import Claim
+from cdxmill.stages.records.claims import Claim
 
 URL_SAFE = "of base64 with - and _"
 FORMS: dict[str, Callable[[bytes], str]] = {

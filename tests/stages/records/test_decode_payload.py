@@ -15,7 +15,7 @@ import pytest
 import zstandard
 
 from cdxmill.formats.archives.zstd_dictionary import dictionary_of
-from cdxmill.stages.records.decode_payload import PayloadError, decode_payload
+from cdxmill.stages.records.decode_payload import PayloadError, decode_body, decode_payload
 from tests.material.payloads import ENCODED, PAYLOADS, TEXT, chunked, deflated
 
 
@@ -85,6 +85,18 @@ def test_little_is_read_before_the_first_bytes_or_the_error(coding: str, start: 
         while given < 100 and (b"html" not in next(found)):
             pass
     assert given < 30
+
+
+def test_deflate_without_a_header_may_begin_like_one_with_it() -> None:
+    """A header has 8 in its first half byte, and is a multiple of 31. The others are no headers."""
+    fields, numbers = b"Content-Encoding: deflate\r\n", range(400)
+    texts = [b"%d" % number * 5 for number in numbers]
+    starts = [int.from_bytes(deflated(text)[:2], "big") for text in texts]
+    assert any(start % 31 == 0 for start in starts)
+    for text in texts:
+        assert decoded(fields, deflated(text)) == text
+    stored = b"\x08\x04\x00\xfb\xfftext"  # with a bit that deflate skips
+    assert decoded(fields, stored + deflated(b"!")) == b"text!"
 
 
 TRUNCATED = {
@@ -165,3 +177,98 @@ def with_window(log: int) -> bytes:
     parameters = zstandard.ZstdCompressionParameters(window_log=log)
     compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
     return compressor.compress(b"x" * 1000) + compressor.flush()
+
+
+def salvaged(fields: bytes, pieces: list[bytes]) -> bytes:
+    """What is decoded before the error."""
+    found = b""
+    with pytest.raises(PayloadError, match="corrupt"):
+        for piece in decode_payload(b"HTTP/1.1 200 OK\r\n%b\r\n" % fields, iter(pieces)):
+            found += piece
+    return found
+
+
+WBITS = {"gzip": 31, "deflate": 15, "bare deflate": -15}
+DAMAGE = b"\x07 no deflate block starts like this"
+TEXTS = {
+    "nothing": b"",
+    "short": b"a page",
+    "some steps": b"".join(b"%x" % (number * number) for number in range(9000)),
+    "some pieces": bytes(700_000) + b"the end",
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("name", WBITS)
+def test_what_comes_before_an_error_is_kept_to_the_byte(name: str, text: str) -> None:
+    """Nothing is given twice, and nothing is missing."""
+    packer, whole = zlib.compressobj(wbits=WBITS[name]), TEXTS[text]
+    packed = packer.compress(whole) + packer.flush(zlib.Z_SYNC_FLUSH)
+    fields = b"Content-Encoding: %b\r\n" % name.split()[-1].encode()
+    for more in (0, 1, 300, 5000):
+        assert salvaged(fields, [packed + DAMAGE + b"x" * more]) == whole
+    for damage in (DAMAGE, gzip.compress(whole + b"more")):
+        assert salvaged(fields, [packed, damage]) == whole
+
+
+@pytest.mark.parametrize(
+    ("head", "payload", "data", "problem"),
+    [
+        ("", b"as it is", b"as it is", ""),
+        ("Content-Encoding: lzma\r\n", b"x", b"x", "unknown content encoding 'lzma', taken as none"),
+        ("Content-Encoding: gzip, lzma\r\n", gzip.compress(b"x"), b"x", "unknown content encoding 'lzma'"),
+        ("Content-Encoding: identity,\r\nTransfer-Encoding: none\r\n", b"x", b"x", ""),
+        (
+            "Content-Encoding: gzip\r\nContent-Encoding: deflate\r\n",
+            zlib.compress(gzip.compress(b"x")),
+            b"x",
+            "",
+        ),
+        ("Content-Encoding: deflate,\r\n gzip\r\n", gzip.compress(zlib.compress(b"x")), b"x", ""),
+        ("Transfer-Encoding: chunked\r\n", b"1\r\nx\r\n9\r\nabc", b"xabc", "6 bytes of a chunk are missing"),
+        ("Transfer-Encoding: chunked\r\n", b"1\nx\n0\n\n", b"x", ""),
+        ("Transfer-Encoding: chunked\r\n", b" 1 ;a=b\r\nx\r\n0\r\n", b"x", ""),
+        ("Transfer-Encoding: chunked\r\n", b"1\r\nx", b"x", "a chunk does not end after its length"),
+        ("Transfer-Encoding: chunked\r\n", b"1\r\nx\r\n", b"x", "truncated or corrupt"),
+        ("Content-Encoding: gzip\r\n", gzip.compress(b"x" * 99)[:-1], b"x" * 99, "truncated"),
+        ("Content-Encoding: gzip\r\n", b"\x1f", b"", "truncated"),
+        ("Content-Encoding: zstd\r\n", b"\x28\xb5", b"", "truncated"),
+        ("Content-Encoding: zstd\r\n", zstandard.compress(b"x") * 2 + b"more", b"xx", ""),
+        ("Content-Encoding: zstd\r\n", zstandard.compress(b"x" * 99)[:-1], b"", "truncated"),
+        ("Content-Encoding: br\r\n", brotli.compress(b"x" * 99)[:-1], b"", "truncated"),
+        ("Content-Encoding: br\r\n", b"", b"", ""),
+        ("Content-Encoding: br\r\n", b"<p>no brotli", b"<p>no brotli", ""),
+    ],
+)
+def test_a_body_is_decoded_as_far_as_it_can_be(head: str, payload: bytes, data: bytes, problem: str) -> None:
+    body = decode_body(f"HTTP/1.1 200 OK\r\n{head}\r\n".encode(), payload)
+    assert body.data == data
+    assert problem in body.problem
+    assert bool(problem) == bool(body.problem)
+
+
+@pytest.mark.parametrize(("limit", "is_cut"), [(1000, False), (999, True)])
+@pytest.mark.parametrize("name", ["gzip", "deflate", "zstd", "br", "chunked"])
+def test_a_body_has_a_largest_size(name: str, limit: int, is_cut: bool) -> None:
+    text = b"x" * 1000
+    packed = {
+        "gzip": gzip.compress,
+        "deflate": zlib.compress,
+        "zstd": zstandard.compress,
+        "br": brotli.compress,
+        "chunked": chunked,
+    }[name](text)
+    field = "Transfer" if name == "chunked" else "Content"
+    body = decode_body(f"HTTP/1.1 200 OK\r\n{field}-Encoding: {name}\r\n\r\n".encode(), packed, limit)
+    assert body == (text[:limit], f"the decoded body is larger than {limit} bytes" if is_cut else "")
+
+
+def test_brotli_may_begin_with_empty_pieces() -> None:
+    packed = brotli.compress(TEXT)
+    pieces = iter([b"", packed[:9], b"", packed[9:]])
+    assert b"".join(decode_payload(b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n", pieces)) == TEXT
+
+
+def test_brotli_that_becomes_corrupt_is_reported() -> None:
+    packed = brotli.compress(os.urandom(5000))
+    assert salvaged(b"Content-Encoding: br\r\n", [packed[:100], b"\xff" * 9000]) is not None

@@ -56,3 +56,17 @@ def test_a_large_record_that_changes_while_it_is_read_is_not_given() -> None:
     data[LARGE // 2] ^= 1
     with pytest.raises(NoRecord):
         b"".join(found.content())
+
+
+def test_the_reason_is_what_is_wrong_with_the_bytes_there() -> None:
+    whole = gzip.compress(record(10))
+    for data, reason in (
+        (whole[:-8] + b"\0" * 4 + whole[-4:], "gzip CRC32 mismatch"),
+        (whole[:-9], "the file is truncated inside a gzip"),
+        (gzip.compress(b"\r\n"), "^no record found$"),
+        (b"", "^the file ends before this offset$"),
+        (whole * 2, r"^the range has more than one record \(another record follows\)$"),
+        (whole + b"text", r"^the range has more than one record \(no gzip member starts here"),
+    ):
+        with pytest.raises(NoRecord, match=reason):
+            fetch(data, 0, len(data))

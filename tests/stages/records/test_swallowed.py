@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Callable
 
 import pytest
 
@@ -54,3 +55,45 @@ def test_an_archive_inside_a_record_is_its_block(payload: bytes) -> None:
     for digest in (None, b"", b"crc:1"):
         data = record("a", payload, digest)
         assert read(data + D) == ([0, len(data)], [])
+
+
+FORMS: dict[str, Callable[[bytes], str]] = {
+    "hex": lambda found: found.hex(),
+    "HEX": lambda found: found.hex().upper(),
+    "base32": lambda found: base64.b32encode(found).decode(),
+    "small base32": lambda found: base64.b32encode(found).decode().lower().rstrip("="),
+    "base64": lambda found: base64.b64encode(found).decode(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("field", ["Block", "Payload"])
+@pytest.mark.parametrize("algorithm", ["sha1", "sha-256", "SHA512", "md5"])
+def test_a_digest_may_be_written_in_all_ways_of_the_standard(algorithm: str, field: str, form: str) -> None:
+    """That of the payload is that of the bytes after an HTTP head."""
+    head = b"HTTP/1.1 200 OK\r\n\r\n"
+    hasher = algorithm.lower().replace("-", "")
+    for inside, is_swallowed in ((B + C, False), (BLOCK + B, True)):
+        hashed = (head if field == "Block" else b"") + (BLOCK if is_swallowed else inside)
+        value = FORMS[form](hashlib.new(hasher, hashed).digest())
+        whole = record("a", head + inside, f"{algorithm}:{value}".encode())
+        whole = whole.replace(b"resource", b"response", 1).replace(b"Block-", field.encode() + b"-", 1)
+        if is_swallowed:
+            whole = whole[: -len(END)]  # its own closing is missing
+        records, damage = read(whole + D)
+        assert damage == ([0] if is_swallowed else [])
+        assert records[0] == (whole.index(B) if is_swallowed else 0)
+
+
+def test_records_that_do_not_lead_to_the_end_of_a_block_are_its_text() -> None:
+    other = b"md5:" + b"0" * 32
+    for inside in (
+        B[:-1],
+        B + b"x",
+        B + b"\r\n",
+        B[:-4] + END + b"more",
+        b"WARC/1.0\r\n",
+        B.replace(b"Length", b"X"),
+    ):
+        data = record("a", inside, other)
+        assert read(data + D) == ([0, len(data)], []), inside

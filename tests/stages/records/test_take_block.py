@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
-from cdxmill.stages.records.take_record import check_rest, take_block
+from cdxmill.capture import Record
+from cdxmill.formats.archives.http_head import NO_HEAD, parse_http_head
+from cdxmill.formats.archives.warc_header import HeaderShapes
+from cdxmill.stages.records import record_parts
+from cdxmill.stages.records.parse_header import BlankContent, NotARecord, RecordError, TooLong
+from cdxmill.stages.records.read_records import read_records
+from cdxmill.stages.records.record_parts import digest_of
+from cdxmill.stages.records.take_record import check_rest, is_one_record, take_block, take_whole
 
 BLOCK = b"text " * 99
 RECORD = (
@@ -21,3 +29,146 @@ def test_a_header_in_several_chunks(size: int) -> None:
     record, tail = take_block(0, chunks)
     check_rest(tail, chunks, False)
     assert (record.headers[b"warc-target-uri"], record.block) == (b"http://a.b/" + b"long" * 999, BLOCK)
+
+
+def pieces_of(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[at : at + size] for at in range(0, len(data), size))
+
+
+PAGE = b"HTTP/1.1 200 OK\r\nX: %b\r\n\r\n" % (b"y" * 3000) + b"page" * 900
+NO_DIGEST = (
+    b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.b/\r\nContent-Length: %d\r\n\r\n"
+    % len(PAGE)
+)
+ARC = b"http://a.b/ 1.2.3.4 20240101000000 text/html %d\n" % len(PAGE)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 100, 3000, 1 << 20])
+@pytest.mark.parametrize("head", [NO_DIGEST, ARC], ids=["warc", "arc"])
+def test_the_digest_is_that_of_the_payload(head: bytes, size: int) -> None:
+    chunks = pieces_of(head + PAGE + b"\r\n\r\n", size)
+    record, tail = take_block(0, chunks)
+    assert record.payload_digest == digest_of(b"page" * 900)
+    assert (record.block, record.size, b"".join([tail, *chunks])) == (PAGE, len(PAGE), b"\r\n\r\n")
+    (whole,) = read_records(lambda pos, size: (head + PAGE + b"\r\n\r\n")[pos : pos + size])
+    assert isinstance(whole, Record)
+    assert whole.payload_digest == record.payload_digest
+
+
+@pytest.mark.parametrize("kind", [b"request", b"revisit", b"warcinfo"])
+def test_records_without_a_payload_of_their_own_get_no_digest(kind: bytes) -> None:
+    data = NO_DIGEST.replace(b"response", kind) + PAGE + b"\r\n\r\n"
+    assert take_block(0, iter([data]))[0].payload_digest is None
+
+
+@pytest.mark.parametrize("size", [1, 100, 1 << 20])
+@pytest.mark.parametrize(
+    ("tail", "is_arc", "reason"),
+    [
+        (b"", False, ""),
+        (b"\r\n\r\n", False, ""),
+        (b"\n \t\r\n", False, ""),
+        (b"\0\0\n", True, ""),
+        (b"\0", False, "Content-Length is too short"),
+        (b"\r\nx", True, "Content-Length is too short"),
+        (b"\r\n\r\n" * 300 + b"x", False, "Content-Length is too short"),
+        (b"\r\n\r\n" + RECORD, False, "more than one record"),
+    ],
+    ids=range(8),
+)
+def test_only_line_ends_may_follow_a_block(tail: bytes, is_arc: bool, reason: str, size: int) -> None:
+    data = (ARC if is_arc else NO_DIGEST) + PAGE + tail
+    for read in (_whole, _in_pieces):
+        with nullcontext() if not reason else pytest.raises(RecordError) as raised:
+            read(data, size)
+        if raised is not None and size > 99:
+            assert reason in str(raised.value)
+    assert is_one_record(data, HeaderShapes()) == (not reason)
+    shapes = HeaderShapes()
+    shapes.parse(NO_DIGEST)
+    assert is_one_record(data, shapes) == (not reason)
+
+
+def _whole(data: bytes, size: int) -> None:
+    del size
+    record = take_whole(0, 9, data, None)
+    assert isinstance(record, Record)
+    assert record.block == PAGE
+
+
+def _in_pieces(data: bytes, size: int) -> None:
+    chunks = pieces_of(data, size)
+    record, tail = take_block(0, chunks)
+    check_rest(tail, chunks, record.is_arc)
+
+
+def test_a_block_that_is_too_short_is_told_with_its_size() -> None:
+    data = (NO_DIGEST + PAGE)[:-9]
+    reason = f"Content-Length is {len(PAGE)}, but the block has only {len(PAGE) - 9} bytes"
+    for read in (_whole, _in_pieces):
+        with pytest.raises(TooLong, match=reason):
+            read(data, 100)
+    assert not is_one_record(data, HeaderShapes())
+
+
+def test_a_content_of_line_ends_is_blank_and_one_with_more_is_no_record() -> None:
+    for content, error in (
+        (b"", BlankContent),
+        (b"\r\n" * 99, BlankContent),
+        (b"\r\n" * 99 + b"x", NotARecord),
+    ):
+        with pytest.raises(RecordError) as raised:
+            take_block(0, pieces_of(content, 10))
+        assert type(raised.value) is error
+
+
+def test_a_header_that_never_ends_is_not_held() -> None:
+    taken = 0
+
+    def chunks() -> Iterator[bytes]:
+        nonlocal taken
+        yield b"WARC/1.0\r\n"
+        while taken < 100 << 20:
+            taken += 1 << 16
+            yield b"X: y\r\n" + bytes(1 << 16)
+
+    with pytest.raises(RecordError):
+        take_block(0, chunks())
+    assert taken < 8 << 20
+
+
+def test_the_parts_of_a_large_record_are_those_of_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_parts, "BLOCK_HEAD", 3100)
+    data = NO_DIGEST + PAGE + b"\r\n\r\n"
+    record, _ = take_block(0, iter([data]))
+    for size in (1, 50, 5000):
+        parts = record_parts.record_parts(record, pieces_of(data, size))
+        assert (parts.header, parts.http_head) == (NO_DIGEST, PAGE[: -len(b"page" * 900)])
+        assert b"".join(parts.payload) == b"page" * 900
+
+
+@pytest.mark.parametrize(("size", "count"), [(0, 0), (1, 1), (3, 1), (4, 2), (6, 2), (7, 3), (99, 3)])
+def test_no_more_pieces_are_taken_than_are_asked_for(size: int, count: int) -> None:
+    pieces = iter([b"abc"] * 3)
+    assert record_parts.first_bytes(pieces, size) == b"abc" * count
+    assert len(list(pieces)) == 3 - count
+
+
+@pytest.mark.parametrize(
+    ("http", "own", "is_arc", "found"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\n\r\n", b"c/d", False, b"a/b"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", b"c/d", False, None),
+        (b"HTTP/1.1 200 OK\r\n\r\n", b"c/d", True, b"c/d"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", b"no-type", True, None),
+        (b"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\n\r\n", b"no-type", True, b"a/b"),
+        (b"", b"c/d", False, b"c/d"),
+        (b"", b"no-type", False, b"no-type"),
+        (b"", b"no-type", True, None),
+        (b"", None, False, None),
+        (b"", None, True, None),
+    ],
+)
+def test_the_type_of_a_payload(http: bytes, own: bytes | None, is_arc: bool, found: bytes | None) -> None:
+    head = parse_http_head(http) if http else NO_HEAD
+    assert record_parts.payload_type(head, {b"content-type": own} if own else {}, is_arc) == found
