@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import pytest
 from hypothesis import given
@@ -49,7 +49,8 @@ def test_a_range_reaches_between_two_keys_if_it_may_have_lines_there(
     ranges: list[LineRange], keys: list[bytes]
 ) -> None:
     drop = Drop(ranges)
-    for low, high in zip(keys, [*keys[1:], None], strict=True):
+    for low, high in pairwise([*keys, None]):
+        assert low is not None
         wanted = any(one.high > low and (high is None or one.low < high) for one in ranges)
         assert drop.reaches(low, high) == wanted
 
