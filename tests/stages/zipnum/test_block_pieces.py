@@ -58,6 +58,19 @@ def test_the_text_of_a_large_block_is_not_kept(size: int, is_kept: bool) -> None
     assert tables.kept(block) == (b"a 1\nb 1\n" if is_kept else None)
 
 
+def test_a_text_that_turns_out_to_be_too_large_is_inflated_no_further() -> None:
+    memory = BlockMemory(1 << 16)
+    tables, block = Tables(memory), BlockRef(b"k", b"s", 0, 99)
+    for _ in range(2):
+        assert tables.kept(block) is None
+    pieces = iter([b"x" * 999 + b"\n"] * 50)
+    found = tables.keep(block, 99, pieces)
+    first = next(found)
+    assert memory.texts.largest < len(first) < memory.texts.largest + 1001
+    assert first + b"".join(found) == (b"x" * 999 + b"\n") * 50
+    assert tables.kept(block) is None
+
+
 def test_a_search_in_a_block_with_sections_reads_its_table_and_one_section() -> None:
     block, data = block_of(LINES, 300)
     shard, tables = Shard(data), Tables()
