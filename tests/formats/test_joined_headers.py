@@ -24,6 +24,8 @@ END = b"Content-Length: 0\r\n\r\n"
         b"X-Note: WARC/1.0\r\n",
         b"X-Note: one\r\n WARC/1.0\r\n",
         b"X-Note: one\r\n\tWARC/1.0\r\n",
+        b"X-Note: one\r\n  two WARC/1.0\r\n",
+        b" X-Note: one\r\n",
         b"WARC-Concurrent-To: <a>\r\nX-Note: WARC/1.0\r\nWARC-Concurrent-To: <b>\r\n",
         b"WARC-Protocol: h2\r\nX-Note: WARC/1.0\r\nWARC-Protocol: tls\r\n",
         b"X-Note: one\r\n X-B: two\r\nX-C: WARC/1.0\r\nX-B: three\r\n",
