@@ -62,6 +62,16 @@ def test_a_second_search_reads_only_what_it_does_not_know() -> None:
     assert len(reads.offsets) < 4
 
 
+def test_only_some_megabytes_of_pages_are_kept() -> None:
+    keys = [b"%02d" % number + b"x" * (1 << 20) for number in range(12)]
+    reads = Reads(b"".join(rows(keys)), 2 << 20)
+    for low in (b"02y", b"05y", b"08y"):
+        next(reads.index.lines(low))
+    reads.offsets.clear()
+    assert next(reads.index.lines(b"02y")) == rows(keys)[2][:-1]
+    assert reads.offsets
+
+
 @pytest.mark.parametrize("page", [16, 64, 4096])
 def test_the_last_block_is_checked_only_where_a_search_reaches_it(page: int) -> None:
     index = Reads(b"".join(rows([b"a", b"b", b"c", b"d"])), page).index
