@@ -87,6 +87,32 @@ def test_a_search_in_a_block_with_sections_reads_its_table_and_one_section() -> 
         assert sum(size for _, size in shard.reads) < len(data) // 2
 
 
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_neighboring_sections_are_one_read(count: int) -> None:
+    block, data = block_of(LINES, 300)
+    shard, tables = Shard(data), Tables()
+    BlockText(BlockPieces(block, shard, tables)).between(LINES[0], LINES[1])
+    shard.reads.clear()
+    lines = LINES[910 : 910 + 300 * count - 20]
+    text = BlockText(BlockPieces(block, shard, tables))
+    assert text.between(lines[0], lines[-1] + b"!") == (lines, True)
+    starts = tables.of_blocks[block].starts
+    assert shard.reads == [(starts[3], starts[3 + count] - starts[3])]
+
+
+@pytest.mark.parametrize("kept", [3, 4, 9])
+def test_a_section_whose_text_is_kept_is_followed_by_the_next_ones(kept: int) -> None:
+    block, data = block_of(LINES, 300)
+    shard, tables = Shard(data), Tables(BlockMemory(1 << 22))
+    line = LINES[300 * kept + 150]
+    for _ in range(4):
+        assert BlockText(BlockPieces(block, shard, tables)).between(line, line + b"!")[0] == [line]
+    assert tables.kept(block, kept) is not None
+    for low, high in ((LINES[0], b"\xff"), (line, b"\xff"), (LINES[950], LINES[2000])):
+        lines = [one for one in LINES if low <= one < high]
+        assert BlockText(BlockPieces(block, shard, tables)).between(low, high) == (lines, high != b"\xff")
+
+
 @pytest.mark.parametrize("at_once", [False, True])
 @pytest.mark.parametrize("section_lines", [0, 300])
 def test_all_lines_of_a_block_come_whatever_its_form(section_lines: int, at_once: bool) -> None:
