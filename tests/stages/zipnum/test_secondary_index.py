@@ -63,13 +63,17 @@ def test_a_second_search_reads_only_what_it_does_not_know() -> None:
 
 
 def test_only_some_megabytes_of_pages_are_kept() -> None:
-    keys = [b"%02d" % number + b"x" * (1 << 20) for number in range(12)]
-    reads = Reads(b"".join(rows(keys)), 2 << 20)
-    for low in (b"02y", b"05y", b"08y"):
-        next(reads.index.lines(low))
-    reads.offsets.clear()
-    assert next(reads.index.lines(b"02y")) == rows(keys)[2][:-1]
-    assert reads.offsets
+    keys = [b"%03d" % number + b"x" * 100_000 for number in range(130)]
+    reads = Reads(b"".join(rows(keys)), 4 << 20)
+    for low, is_read in ((b"060y", True), (b"060y", False), (b"100y", True), (b"060y", True)):
+        reads.offsets.clear()
+        assert next(reads.index.lines(low))[:3] == low[:3]
+        assert bool(reads.offsets) == is_read
+
+
+def test_the_reason_of_damage_may_leave_out_where_it_is() -> None:
+    assert DamagedCluster("a@7: corrupt", "corrupt").reason == "corrupt"
+    assert DamagedCluster("a@7: corrupt").reason == str(DamagedCluster("a@7: corrupt")) == "a@7: corrupt"
 
 
 @pytest.mark.parametrize("page", [16, 64, 4096])
