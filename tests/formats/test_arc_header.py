@@ -79,6 +79,40 @@ def test_other_lines_are_not_headers(line: bytes) -> None:
     assert parse_arc_header(line) is None
 
 
+@pytest.mark.parametrize(
+    ("fields", "is_header"),
+    [
+        (b"1.2.3.4 20080430204825 text/html ten", True),
+        (b"1.2.3.4 20080430204825 text/html -1", True),
+        (b"1.2.3.4 2008043020482 text/html -1", True),
+        (b"1.2.3.4 2008043020482 text/html ten", False),
+        (b"1.2.3.4 soon no-type 10", True),
+        (b"here 1999 no-type 10", True),
+        (b"here soon text/html 10", True),
+        (b"here soon no-type 10", False),
+    ],
+)
+def test_a_line_without_some_usual_fields_is_a_header(fields: bytes, is_header: bool) -> None:
+    """The record is reported then. As other text, the line would belong to the record before."""
+    assert (parse_arc_header(b"http://a.b/ " + fields + b"\n") is not None) == is_header
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        b"http://a/b 1.2.3.4 20080430204825 html 200",
+        b"http://a/b 1.2.3.4 20080430204825 html 200 x y",
+        b"http://a/b here 20080430204825 html 200 x",
+        b"http://a/b 1.2.3.4 soon html 200 x",
+    ],
+)
+def test_a_url_may_look_like_the_start_of_a_header_of_version_2(url: bytes) -> None:
+    """Such a header has ten fields, the second and third of which are address and date."""
+    found = parse_arc_header(url + b" 1.2.3.4 20080430204825 text/html 10\n")
+    assert found is not None
+    assert found[0][b"warc-target-uri"] == url
+
+
 def test_a_header_of_arc_2_is_refused() -> None:
     line = b"http://a.b/ 1.2.3.4 20080430204825 text/html 200 checksum - 0 file.arc 10\n"
     with pytest.raises(ValueError, match="ARC version 2"):

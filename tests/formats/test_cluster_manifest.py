@@ -19,10 +19,12 @@ from cdxmill.formats.clusters.manifest import (
     UsedCompressor,
     format_manifest,
     make_manifest,
+    most_lines,
+    origin_of,
     parse_manifest,
 )
 from cdxmill.formats.clusters.split_points import format_text
-from cdxmill.formats.clusters.zipnum import shard_name
+from cdxmill.formats.clusters.zipnum import overlay_name, shard_name
 
 counts = st.integers(0, 2**53)
 digests = st.binary(max_size=9).map(lambda data: hashlib.sha256(data).hexdigest())
@@ -166,3 +168,28 @@ def test_shards_have_names_of_changes_that_were_made() -> None:
     ):
         with pytest.raises(ValueError, match=r"change or origin|entry 1"):
             parse_manifest(format_manifest(wrong))
+
+
+@pytest.mark.parametrize(
+    ("made", "written", "is_right"),
+    [(1, 1, True), (1, 2, True), (2, 3, True), (3, 3, True), (3, 2, False), (1, 4, False), (4, 4, False)],
+)
+def test_an_overlay_was_made_before_it_was_written_last(made: int, written: int, is_right: bool) -> None:
+    shard = ShardEntry(shard_name(0), 9, 1, 1, hashlib.sha256(b"").hexdigest())
+    overlay = shard._replace(name=overlay_name(made, written), lines=4, blocks=3)
+    manifest = make_manifest([shard], [], Compressor("zlib", 9), 4)
+    changed = manifest._replace(change=3, origin=shard.sha256, overlays=(overlay,))
+    assert (changed.lines, changed.blocks, changed.files) == (1, 1, (shard, overlay))
+    if is_right:
+        assert parse_manifest(format_manifest(changed)) == changed
+        return
+    with pytest.raises(ValueError, match=f"'{overlay.name}' is not an overlay of change 3"):
+        parse_manifest(format_manifest(changed))
+
+
+def test_a_changed_cluster_keeps_its_origin_and_has_longer_blocks() -> None:
+    built = make_manifest([ShardEntry(shard_name(0), 9, 1, 1, "0" * 64)], [], Compressor("zlib", 9), 5)
+    assert origin_of(built) == json.loads(format_manifest(built))["sha256"]
+    changed = built._replace(change=1, origin=origin_of(built))
+    assert origin_of(changed) == origin_of(built)
+    assert (most_lines(built), most_lines(changed)) == (5, 7)

@@ -67,3 +67,27 @@ def test_only_the_first_shapes_are_kept() -> None:
     for header in headers:
         shapes.parse(header)
     assert [shapes.match(header) is not None for header in headers] == [True] * 8 + [False]
+
+
+def test_headers_of_several_kinds_are_recognized_in_any_order() -> None:
+    shapes = HeaderShapes()
+    headers = [
+        b"WARC/1.0\r\nWARC-Type: %b\r\nX-Note: %d\r\nContent-Length: 1\r\n\r\n" % (kind, number)
+        for number, kind in enumerate((b"request", b"response", b"metadata", b"revisit"))
+    ]
+    for header in headers:
+        shapes.parse(header)
+    for turn in range(40):
+        header = headers[turn * turn % 7 % 4]
+        found = shapes.match(header)
+        assert found is not None
+        assert found[0].kind == parse_warc_header(header)[0][b"warc-type"]
+        assert len(found[0].following) == len(headers)
+
+
+def test_a_header_whose_length_is_no_number_gives_no_shape() -> None:
+    shapes = HeaderShapes()
+    for length in (b"x", b"9" * 19, b"-1"):
+        header = b"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: %b\r\n\r\n" % length
+        assert shapes.parse(header)[0][b"content-length"] == length
+        assert shapes.match(header) is None

@@ -152,6 +152,9 @@ def test_what_a_head_does_not_have_is_none(
         (b"WARC/7.0\r\n", False, "unknown WARC version 'WARC/7.0'"),
         (b"GARBAGE 1.0, and more", False, "unknown WARC version 'GARBAGE 1.0, and more'"),
         (b"odd\nWARC/1.0\r\n", False, "unknown WARC version 'odd'"),
+        (b"odd\nWA", False, "unknown WARC version 'odd'"),
+        (b"GARBAGE:", True, "incomplete record header"),
+        (b"GARBAGE::", False, "unknown WARC version 'GARBAGE::'"),
     ],
 )
 def test_a_header_that_may_go_on_is_not_taken_for_something_else(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import struct
+import zlib
 from random import Random
 
 import pytest
@@ -58,3 +60,27 @@ def test_a_damaged_filter_or_that_of_another_overlay_is_refused() -> None:
     for size in (0, 40, 60, len(data) - 8):
         with pytest.raises(ValueError, match="key filter"):
             KeyFilter(data[:size], SHA)
+
+
+def test_the_bits_of_a_key_are_those_of_the_specification() -> None:
+    builder = FilterBuilder(3)  # 48 bits for each of three lines take three words
+    builder.add([b"com,a)/x 2020 {}", b"com,a)/x 2021 {}", b"dns:b 2020 {}"])
+    words = [0, 0, 0]
+    for key in (b"com,a)/x", b"com,a)", b"dns:b"):
+        digest = hashlib.blake2b(key, digest_size=16).digest()
+        first, second = (int.from_bytes(digest[at : at + 8], "little") for at in (0, 8))
+        for power in range(6):
+            words[first % 3] |= 1 << (second // 64**power) % 64
+    data = struct.pack("<3Q", *words)
+    head = b"cdxmill keys 1\n\n" + bytes.fromhex(SHA) + zlib.crc32(data).to_bytes(8, "little")
+    assert builder.finish(SHA) == head + data
+
+
+@pytest.mark.parametrize(("lines", "words"), [(0, 1), (1, 1), (2, 2), (4, 3), (5, 4)])
+def test_a_filter_has_48_bits_for_each_line(lines: int, words: int) -> None:
+    data = FilterBuilder(lines).finish(SHA)
+    assert len(data) == 56 + 8 * words
+    assert not asked(KeyFilter(data, SHA), b"com,a)/x", b"com,a)/x!")
+    for wrong in (data[:-1], data + b"\0", data[:56], data[:8] + data[16:]):
+        with pytest.raises(ValueError, match="key filter"):
+            KeyFilter(wrong, SHA)

@@ -11,7 +11,9 @@ from cdxmill.formats.tree.pointer_layout import CAPTURE, CLASSIC, Layout
 from cdxmill.formats.tree.prefix_btree import (
     DataBlocks,
     IndexBlock,
+    are_sorted,
     format_index_block,
+    out_of_order,
     parse_index_block,
     separator,
 )
@@ -177,3 +179,37 @@ def test_a_value_that_is_too_large_is_named() -> None:
         Layout("a:u8,b:u16").tails([[1, 2], [3, 65536]])
     with pytest.raises(ValueError, match="a -1"):
         Layout("a:u8,b:u16").tails([[-1], [3]])
+
+
+@pytest.mark.parametrize(
+    ("before", "keys", "found"),
+    [
+        (b"a", [b"a"], None),
+        (b"a", [b"a", b"b", b"b"], None),
+        (b"b", [b"a", b"c"], (b"b", b"a")),
+        (b"a", [b"b", b"b", b"a", b"0"], (b"b", b"a")),
+        (b"b", [b"b", b"c", b"b"], (b"c", b"b")),
+    ],
+)
+def test_the_first_key_that_is_less_than_the_one_before_is_found(
+    before: bytes, keys: list[bytes], found: tuple[bytes, bytes] | None
+) -> None:
+    assert out_of_order(before, keys) == found
+    assert are_sorted([before, *keys]) == (found is None)
+
+
+@pytest.mark.parametrize("size", [1, 4, 30])
+def test_pointers_with_any_bytes_are_read(size: int) -> None:
+    blocks = DataBlocks(size)
+    keys = [b"a", b"a", b"b\n", b"c" * 300]
+    pointers = [bytes(size), b"\0" * (size - 1) + b"x", b"\n" * size, b"\xff" * size]
+    data = b"".join(key + b"\0" + pointer for key, pointer in zip(keys, pointers, strict=True))
+    assert blocks.size == size
+    for padding in (0, 1, 99):
+        assert blocks.keys(data + bytes(padding)) == keys
+    assert blocks.items(data) == list(zip(keys, pointers, strict=True))
+    for wrong in (data[:-1], b"\0" + data, data + b"d", data + b"d\0" + pointers[0][:-1], bytes(99), b""):
+        with pytest.raises(ValueError, match="the data block is corrupt"):
+            blocks.keys(wrong)
+    with pytest.raises(ValueError, match="its keys are not sorted"):
+        blocks.keys(data + b"b\0" + pointers[0])

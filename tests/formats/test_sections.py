@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from itertools import pairwise
+from zlib import crc32
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,8 @@ from cdxmill.formats.clusters.sections import (
     TRAILER,
     Sections,
     cut_sections,
+    format_header,
+    format_trailer,
     header_bytes,
     parse_sections,
 )
@@ -112,3 +115,66 @@ def test_libdeflate_has_no_sections() -> None:
     assert checked_compressor("zlib", None, 0) == ("zlib", 6, 0)
     with pytest.raises(ValueError, match="libdeflate cannot make sections"):
         checked_compressor("libdeflate", 6, 300)
+    for level in (0, 13):
+        with pytest.raises(ValueError, match=f"invalid level {level}: libdeflate has levels 1 to 12"):
+            checked_compressor("libdeflate", level)
+    with pytest.raises(ValueError, match="invalid compressor 'xz': expected zlib-ng, libdeflate or zlib"):
+        checked_compressor("xz")
+
+
+def number(value: int, size: int) -> bytes:
+    return value.to_bytes(size, "little")
+
+
+def test_a_header_has_the_bytes_of_the_specification() -> None:
+    """docs/formats/zipnum.md"""
+    sections, keys, checksums = [b"abc", b"defgh"], [b"com,a", b"com,b"], [7, 1 << 31]
+    table = number(2, 2) + number(3, 4) + number(7, 4) + number(5, 4) + number(1 << 31, 4) + b"com,a\ncom,b"
+    field = b"ZS" + number(len(table) + 4, 2) + table + number(crc32(table), 4)
+    header = bytes.fromhex("1f8b08040000000000ff") + number(len(field), 2) + field
+    assert format_header(sections, keys, checksums) == header
+    size = len(header)
+    assert header_bytes(header[:12]) == size
+    assert parse_sections(header) == Sections(keys, [size, size + 3, size + 8], (7, 1 << 31))
+    assert header_bytes(header[:11]) == header_bytes(b"\x1f\x8b\x08\0" + header[4:]) == 0
+    assert parse_sections(header[:-1]) is None
+    assert format_trailer(1, (1 << 32) + 5) == number(1, 4) + number(5, 4)
+
+
+def sealed(table: bytes) -> bytes:
+    """A header with this table and its checksum."""
+    field = b"ZS" + number(len(table) + 4, 2) + table + number(crc32(table), 4)
+    return bytes.fromhex("1f8b08040000000000ff") + number(len(field), 2) + field
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        number(0, 2),
+        number(0, 2) + b"a",
+        number(1, 2) + number(0, 4) + number(7, 4) + b"a",
+        number(1, 2) + number(3, 4) + number(7, 4) + b"a\nb",
+        number(2, 2) + (number(3, 4) + number(7, 4)) * 2 + b"a",
+        number(2, 2) + (number(3, 4) + number(7, 4)) * 2 + b"b\na",
+    ],
+    ids=bytes.hex,
+)
+def test_a_table_with_a_valid_checksum_may_be_invalid(table: bytes) -> None:
+    with pytest.raises(ValueError, match="its table of sections is invalid"):
+        parse_sections(sealed(table))
+
+
+def test_a_table_of_one_byte_is_corrupt() -> None:
+    with pytest.raises(ValueError, match="does not match"):
+        parse_sections(sealed(b"a"))
+
+
+def test_a_key_of_more_than_255_bytes_is_cut_or_begins_no_section() -> None:
+    key = b"k" * 254
+    lines = [key + b"k" * 10, key + b"m", key + b"mm" * 5]
+    text = b"".join(line + b"\n" for line in lines)
+    block = Compressor("zlib", 6, 1).compress_block(3, text, lines[0])
+    found = parse_sections(block, len(block))
+    assert found is not None
+    assert found.keys == [b"k" * 255, key + b"m"]
+    assert zlib.decompress(block, 31) == text

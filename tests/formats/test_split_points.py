@@ -10,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdxmill.formats.clusters.split_points import (
+    format_boundaries,
+    format_partition_file,
     format_sequence_file,
     format_text,
     parse,
+    parse_boundaries,
     parse_sequence_file,
     parse_text,
 )
@@ -93,6 +96,17 @@ def test_long_points_have_hadoops_sync_markers_and_are_read_again(sizes: list[in
     assert parse_text(format_text(splits)) == splits
 
 
+@pytest.mark.parametrize("size", [HADOOP_3 - 1, HADOOP_3, HADOOP_3 + 1])
+def test_a_sync_marker_is_where_hadoop_writes_it_at_the_latest(size: int) -> None:
+    """In front of a record that begins at that byte, and of one that begins so many bytes after the last marker."""
+    empty = len(written([]))
+    one = b"a" * (size - empty - 12)  # behind two lengths, and a vint of four bytes
+    splits = [one, b"b" * (size - 12), b"c"]
+    data = format_sequence_file(splits, MARKER)
+    assert len(written([one])) == size
+    assert data == written(splits)
+
+
 @given(points, st.integers(0, 300), st.lists(st.tuples(point, point), max_size=3))
 def test_other_spacings_of_sync_markers_and_metadata_are_read(
     splits: list[bytes], spacing: int, metadata: list[tuple[bytes, bytes]]
@@ -170,3 +184,61 @@ def test_text_may_have_blank_lines_and_no_last_line_end() -> None:
 
 def test_a_point_of_a_text_file_may_begin_as_a_sequence_file_does() -> None:
     assert parse(b"SEQ.com 2020\n") == [b"SEQ.com 2020"]
+
+
+def test_a_partition_file_has_keys_of_bytes_with_their_length() -> None:
+    points = [b"com,a)/ 2020", b"com,b)/" * 50]
+    data = format_partition_file(points)
+    classes = text(b"org.apache.hadoop.io.BytesWritable") + text(NULL)
+    head = b"SEQ\x06" + classes + bytes(6)
+    assert data.startswith(head)
+    records = b"".join(struct.pack(">iii", len(key) + 4, len(key) + 4, len(key)) + key for key in points)
+    assert data[len(head) + 16 :] == records
+
+
+@given(st.lists(st.tuples(st.text("ab)/\udcff", min_size=1), st.text("0123 ")), unique=True))
+def test_boundaries_are_read_as_written(rows: list[tuple[str, str]]) -> None:
+    points = sorted({" ".join(filter(None, row)).encode("utf-8", "surrogateescape") for row in rows})
+    assert parse_boundaries(format_boundaries(points)) == points
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
+        (b"{}", "is not a list"),
+        (b'[["a"]]', "is not a list"),
+        (b'[["a", "b", "c"]]', "is not a list"),
+        (b'[["a", 1]]', "is not a list"),
+        (b'["ab"]', "is not a list"),
+        (b'[["", ""]]', "is empty or has a line end"),
+        (b'[["a\\n", ""]]', "is empty or has a line end"),
+        (b'[["b", ""], ["a", ""]]', "must increase, but number 2"),
+        (b'[["a", "1"], ["a", "1"]]', "must increase, but number 2"),
+    ],
+)
+def test_a_file_without_boundaries_is_refused(data: bytes, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        parse_boundaries(data)
+
+
+@pytest.mark.parametrize(
+    ("length", "reason"),
+    [
+        (b"\x8c\0\0\0\1", None),
+        (b"\x8f\1", None),
+        (b"\x8b\0\0\0\0\1", "bad length"),
+        (b"\x90", "bad length"),
+        (b"\xff", "bad length"),
+    ],
+)
+def test_a_length_takes_up_to_four_more_bytes(length: bytes, reason: str | None) -> None:
+    key = length + b"a"
+    record = struct.pack(">ii", len(key), len(key)) + key
+    data = written([]) + record
+    if reason is None:
+        assert parse(data) == [b"a"]
+        return
+    with pytest.raises(ValueError, match=rf"{reason} at {len(data) - len(key)}"):
+        parse(data)

@@ -11,11 +11,16 @@ from hypothesis import strategies as st
 
 from cdxmill.formats.clusters.zipnum import (
     BlockRef,
+    find_places,
     format_location,
     format_part_line,
+    format_path_index,
     key_of,
+    number_of,
+    one_key,
     parse_index_line,
     parse_locations,
+    parse_path_index,
     part_name,
     shard_name,
 )
@@ -136,3 +141,62 @@ def test_a_truncated_last_line_of_locations_is_a_fault_and_still_a_row() -> None
 def test_names_have_five_digits_and_more_where_they_must() -> None:
     assert (shard_name(0), part_name(99_999)) == ("cdx-00000.gz", "part-99999")
     assert shard_name(123_456) == "cdx-123456.gz"
+
+
+NAMES_OF_FILES = st.sampled_from(["a", "aa", "a.warc.gz", "b", "\udcff", "a b"])
+
+
+@given(st.lists(st.tuples(NAMES_OF_FILES, st.sampled_from(["/1/a", "/2/\udcff", "s3://b/c d"])), max_size=9))
+def test_a_path_index_has_all_places_of_a_name(listed: list[tuple[str, str]]) -> None:
+    data, left = format_path_index(listed)
+    assert not left
+    wanted = {name: sorted({place for one, place in listed if one == name}) for name, _ in listed}
+    assert dict(parse_path_index(data)) == wanted
+    assert data.split(b"\n")[:-1] == sorted(data.split(b"\n")[:-1])
+    for name in ("a", "aa", "b", "\udcff", "none", ""):
+        assert find_places(data, name) == wanted.get(name, [])
+        assert find_places(data[:-1], name) == wanted.get(name, [])
+
+
+@pytest.mark.parametrize(
+    "row", [("", "/a"), ("a", ""), ("a\t", "/a"), ("a", "/\ta"), ("a\n", "/a"), ("a", "/a\r")]
+)
+def test_a_place_that_no_line_can_have_is_left(row: tuple[str, str]) -> None:
+    assert format_path_index([("b", "/b"), row]) == (b"b\t/b\n", [row[1]])
+
+
+@pytest.mark.parametrize("digits, is_valid", [(18, True), (19, False)])
+def test_a_number_of_an_index_has_up_to_eighteen_digits(digits: int, is_valid: bool) -> None:
+    number = "9" * digits
+    for columns in ((number, "1", "1"), ("1", number, "1"), ("1", "1", number)):
+        line = "\t".join(("k", "cdx-00000.gz", *columns)).encode()
+        if is_valid:
+            assert parse_index_line(line) == BlockRef(b"k", b"cdx-00000.gz", int(columns[0]), int(columns[1]))
+            assert number_of(line) == int(columns[2])
+        else:
+            assert number_of(line) is None
+            with pytest.raises(ValueError, match="not a line of a ZipNum index"):
+                parse_index_line(line)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "key"),
+    [
+        (b"k", b"k!", b"k"),
+        (b"k 2020", b"k 2021", b"k"),
+        (b"k 2020", b"k!", b"k"),
+        (b"k", b'k"', None),
+        (b"k", b"l", None),
+        (b"", b"!", b""),
+    ],
+)
+def test_a_range_may_be_that_of_one_key(low: bytes, high: bytes, key: bytes | None) -> None:
+    assert one_key(low, high) == key
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [(b"a 1 {}", b"a 1"), (b"a 1", b"a 1"), (b"a", b"a"), (b"a  x", b"a "), (b" b c", b" b"), (b"", b"")],
+)
+def test_a_line_may_have_fewer_fields_than_a_key(line: bytes, key: bytes) -> None:
+    assert key_of(line) == key

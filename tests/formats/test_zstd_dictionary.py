@@ -5,15 +5,21 @@ from __future__ import annotations
 import pytest
 import zstandard
 
+from cdxmill.formats.archives import zstd_dictionary
 from cdxmill.formats.archives.zstd_dictionary import (
     DICTIONARY,
     MAX_DICTIONARY,
     MAX_ID,
+    MAX_WINDOW,
     MIN_ID,
+    Inflater,
     TooFewSamples,
+    all_known,
     dictionary_frame,
     dictionary_id,
     dictionary_of,
+    know,
+    known,
     train,
     with_own_id,
 )
@@ -65,3 +71,52 @@ def test_an_own_id_depends_on_the_content_alone() -> None:
     assert MIN_ID < ids[0] < MAX_ID
     assert ids[1:] == [MIN_ID, MAX_ID, MIN_ID]
     assert with_own_id(with_own_id(one, 77), None) == with_own_id(one, None)
+
+
+def trained() -> bytes:
+    """A dictionary of texts that are alike."""
+    return train([b"com,example)/page/%d 2020 {}" % (number**5) * 3 for number in range(900)], 2000, 3)
+
+
+def test_a_trained_dictionary_has_an_id_and_the_size_that_was_asked_for() -> None:
+    data = trained()
+    assert dictionary_id(data) == MIN_ID
+    assert dictionary_id(with_own_id(data, 99999)) == 99999
+    assert len(data) <= 2000
+
+
+def test_a_dictionary_that_was_given_is_found_by_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zstd_dictionary, "_KNOWN", {})
+    one, other = (with_own_id(trained(), number) for number in (40000, 50000))
+    frames = [
+        zstandard.ZstdCompressor(dict_data=zstandard.ZstdCompressionDict(data)).compress(b"abc")
+        for data in (one, other)
+    ]
+    assert known(frames[0]) is None
+    know(one)
+    found = known(frames[0])
+    assert found is not None
+    assert found.as_bytes() == one
+    assert known(frames[1]) is None
+    assert known(zstandard.compress(b"abc")) is None
+    assert [known(data) for data in (b"", b"x" + frames[0], frames[0][:4])] == [None] * 3
+    know(other)
+    know(other)
+    assert all_known() == [one, other]
+
+
+def test_frames_are_inflated_with_their_dictionary_and_a_bounded_window() -> None:
+    own = zstandard.ZstdCompressionDict(trained())
+    packer = zstandard.ZstdCompressor(dict_data=own)
+    with_own, without = Inflater(own), Inflater()
+    assert with_own.whole.decompress(packer.compress(b"abc")) == b"abc"
+    assert (with_own.dictionary_id, with_own.dictionary_bytes) == (MIN_ID, own.as_bytes())
+    assert (without.dictionary_id, without.dictionary_bytes, without.max_window) == (0, b"", MAX_WINDOW)
+    with pytest.raises(zstandard.ZstdError):
+        without.whole.decompress(packer.compress(b"com,example)/page/1 2020 {}"))
+    parameters = zstandard.ZstdCompressionParameters(window_log=20)
+    large = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    frame = large.compress(bytes(1 << 21)) + large.flush()
+    assert without.new().decompressobj().decompress(frame) == bytes(1 << 21)
+    with pytest.raises(zstandard.ZstdError, match="memory"):
+        Inflater(max_window=1 << 19).new().decompressobj().decompress(frame)

@@ -174,7 +174,7 @@ def _values(head: bytes) -> dict[bytes, list[bytes]]:
     found: dict[bytes, list[bytes]] = {}
     for line in _FOLD.sub(b" ", head).split(b"\n"):
         name, colon, value = line.partition(b":")
-        if colon and line[:1] != b" ":
+        if colon:
             found.setdefault(name.rstrip(b" \t").lower(), []).append(value.strip())
     return found
 

@@ -152,6 +152,9 @@ class BlockPieces:
             self._tables.without.add(self.block.shard)
             pieces = self._checked(self._inflated(head), self.block.key)
             return self._tables.keep(self.block, length, pieces)
+        key, listed = self.block.key, self.sections.keys[0]
+        if not (key.startswith(listed) or listed.startswith(key)):
+            raise self._wrong_key(key)
         self._tables.add(self.block, self.sections)
         return self.from_section(self.sections, *self.sections.containing(low, high), head)
 

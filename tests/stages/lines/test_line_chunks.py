@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from functools import partial
 from io import BytesIO
 from operator import itemgetter
@@ -127,3 +128,49 @@ def test_chunks_have_about_the_size_that_is_asked_for() -> None:
     sizes = [len(b"".join(chunk)) for chunk in sort_chunks(lines, (), 900)]
     assert set(sizes[:-1]) == {900}
     assert len(list(sort_chunks([b"x" * 5_000, b"y"], (), 900))) == 2
+
+
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_a_mapper_holds_only_as_much_as_it_may(is_sorted: bool) -> None:
+    """Of whole files, or in the spool for the file that is read."""
+    form = partial(format_record, pack=bytes)
+    out, spool = BytesIO(), BytesIO()
+    sender = ChunkSender(out, spool, form, (), ChunkSizes(200, 1000))
+    total = 0
+    for number in range(30):
+        sender.begin()
+        lines = [b"%03d %05d" % (number, count) for count in range(number + 1)]
+        text = text_of(lines if is_sorted else lines[::-1])
+        sender.add_text([text])
+        total += len(text)
+        sender.keep()
+        assert spool.tell() == 0
+        assert total - out.tell() < 1000 + len(text)
+    sender.begin()
+    sender.add_text(
+        text_of([b"9 %05d" % count]) for count in (range(900) if is_sorted else range(900, 0, -1))
+    )
+    assert spool.tell() > 5000
+    sender.undo()
+    sender.end()
+    found = [line for _, lines in read_records(BytesIO(out.getvalue())) for line in lines.split(b"\n")]
+    assert len(found) == sum(range(31))
+    assert not any(line.startswith(b"9") for line in found)
+
+
+@pytest.mark.parametrize("has_merger", [True, False])
+def test_a_reducer_holds_few_chunks_where_they_do_not_overlap(
+    has_merger: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_merger:
+        monkeypatch.setattr(native, "Merger", None)
+    read: list[int] = []
+
+    def chunks() -> Iterator[bytes]:
+        for number in range(40):
+            read.append(number)
+            yield b"\n".join(b"%03d %05d" % (number, count) for count in range(10))
+
+    for number, _ in enumerate(merge_texts(chunks(), 300, 10)):
+        assert len(read) <= number + 6
+    assert number == 39

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Sequence
+from io import BytesIO
 from itertools import pairwise
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.stages.lines.cdx_text import read_content
-from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
+from cdxmill.stages.lines.line_lists import is_capture_line, split_lines, write_gzip_lines, write_lines
 from cdxmill.stages.window import MemberError, Window
 
 line = st.binary(max_size=12) | st.sampled_from(
@@ -133,3 +134,15 @@ def test_lists_stay_small_whatever_the_members() -> None:
 )
 def test_headers_and_empty_lines_are_no_captures(text: bytes, is_one: bool) -> None:
     assert is_capture_line(text) is is_one
+
+
+@pytest.mark.parametrize("lists", [[], [[]], [[b"a"], [], [b"b", b"c"]]])
+@pytest.mark.parametrize("name", ["a.cdx", "a.cdx.gz", "A.CDX.GZ", "a.gz.cdx"])
+def test_lines_are_written_as_the_name_of_the_file_says(lists: list[list[bytes]], name: str) -> None:
+    file, packed = BytesIO(), BytesIO()
+    count = sum(map(len, lists))
+    assert write_lines(lists, file, name) == count
+    is_gzip = name.lower().endswith(".gz")
+    assert (gzip.decompress(file.getvalue()) if is_gzip else file.getvalue()) == b"a\nb\nc\n"[: 2 * count]
+    assert write_gzip_lines(lists, packed) == len(packed.getvalue()) > 0
+    assert (file.getvalue() == packed.getvalue()) == is_gzip

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.stages.lines.cdx_text import read_content, read_large_pieces
+from cdxmill.errors import InputError
+from cdxmill.stages.lines.cdx_text import read_cdx, read_content, read_large_pieces
 from cdxmill.stages.window import MemberError, Window
 
 from .test_line_lists import members, window_of
@@ -59,4 +60,45 @@ def test_a_member_is_one_piece_up_to_4_mib() -> None:
 )
 def test_damage_is_an_error(read: Read, data: bytes, reason: str) -> None:
     with pytest.raises(MemberError, match=reason):
+        list(read(window_of(data)))
+
+
+LINE = b"com,a)/ 2020 {}\n"
+
+
+@readers
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "a.cdx: the file is empty; rebuild this index"),
+        (b"WARC/1.0\r\n", "it is an archive, not an index; index it first with cdxmill index"),
+        (b"\n WARC/1.0\r\n", "rebuild this index"),
+        (b"filedesc://a.arc 0.0.0.0 2020 text/plain 9\n", "index it first with cdxmill index"),
+        (LINE + b"WARC/1.0\r\n", "line 2 is not a CDXJ line: b'WARC/1.0\\r'; rebuild this index"),
+        (LINE * 3 + b"x\n", "a.cdx: line 4 is not a CDXJ line: b'x'; rebuild this index"),
+    ],
+)
+def test_what_a_user_can_do_about_a_file_is_said(read: Read, data: bytes, message: str) -> None:
+    for content in (data, gzip.compress(data)) if data else (data,):
+        with pytest.raises(InputError) as error:
+            list(read_cdx("a.cdx", window_of(content), read))
+        assert str(error.value).endswith(message)
+    assert b"".join(read_cdx("a.cdx", window_of(LINE * 3), read)) == LINE * 3
+
+
+@readers
+def test_a_corrupt_file_is_an_error_of_the_input(read: Read) -> None:
+    with pytest.raises(InputError, match=r"a\.cdx: .*truncated inside.*; rebuild this index"):
+        list(read_cdx("a.cdx", window_of(gzip.compress(LINE * 99)[:-9]), read))
+
+
+@readers
+@pytest.mark.parametrize(
+    "data", [b"\x1f", b"\x1f\x8b", b"\x1f\x8b\x07", b"x\x8b\x08", b"\x1fx\x08", b"x\x8b"]
+)
+def test_a_file_whose_start_is_nearly_that_of_gzip_is_corrupt(read: Read, data: bytes) -> None:
+    if data == b"x\x8b":
+        assert list(read(window_of(data))) == [data]
+        return
+    with pytest.raises(MemberError):
         list(read(window_of(data)))

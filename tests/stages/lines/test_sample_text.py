@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from bisect import bisect_right
 from collections import Counter
@@ -85,6 +86,28 @@ def test_an_input_that_is_undone_leaves_no_trace() -> None:
                 reservoir.undo()
             add_pieces([text], reservoir)
         assert with_undone.sample() == without.sample()
+
+
+@pytest.mark.parametrize("ceiling", [1.0, 0.11])
+@pytest.mark.parametrize("piece", [999, 1 << 20])
+def test_the_same_seed_gives_the_same_sample_in_every_version(ceiling: float, piece: int) -> None:
+    """Machines of one job may have different ones, and a job is repeated years later."""
+    text = b"".join(b"com,h%05d)/ 2020 {%b}\n" % (number, b"x" * (number % 300)) for number in range(5_000))
+    sample = sampled(text, 500, 7, ceiling, piece)
+    assert [key for _, key in sample[:2]] == [b"com,h00880)/ 2020", b"com,h00760)/ 2020"]
+    keys = b"\n".join(key for _, key in sample)
+    assert hashlib.sha256(keys).hexdigest()[:16] == "9f5442565146ba25"
+
+
+@pytest.mark.parametrize("size", [0, 1, 5])
+def test_a_sample_has_the_size_that_was_asked_for(size: int) -> None:
+    text = b"".join(b"%05d 2020 {}\n" % number for number in range(300))
+    reservoir = Reservoir(size, "1")
+    for _ in range(4):
+        reservoir.begin()
+        add_pieces([text], reservoir)
+        assert len(reservoir.sample()) == size
+    assert len(merge_samples([reservoir.sample()] * 3, size)) == size
 
 
 @pytest.fixture(scope="module")
