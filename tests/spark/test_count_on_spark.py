@@ -144,8 +144,9 @@ def test_spark_tries_such_an_archive_again(engine: Engine, refusing: FaultServer
 
 def test_a_further_attempt_asks_servers_that_the_first_gave_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark may run it in the same process, where it failed at once: all attempts were over before a short outage was."""
-    blob, context = pickle.dumps(SharedWork(len)), TaskContext()
-    monkeypatch.setattr(TaskContext, "_taskContext", context)
+    blob = pickle.dumps(SharedWork(len))
+    monkeypatch.setattr(TaskContext, "_taskContext", None)  # the first one that is made is kept there
+    context = TaskContext()
     hosts.failed("archive.example", "https://archive.example/a", "503", time.monotonic() - 60)
     for attempt, is_left_alone in ((0, True), (1, False)):
         monkeypatch.setattr(context, "_attemptNumber", attempt)
