@@ -22,6 +22,8 @@ from urllib.parse import urlsplit
 
 COUNTER = re.compile(rb"^reporter:counter:cdxmill,([^,]*),(\d+)$", re.M)
 LENGTH = struct.Struct(">i")
+HEAD = "26/01/01 00:00:00"
+"""Begins each line of a log."""
 COUNTED: Counter[str] = Counter()
 Records = list[tuple[bytes, bytes]]
 
@@ -66,7 +68,8 @@ class Step:
         """The output of a task."""
         given = {name.replace(".", "_"): value for name, value in self.settings.items()}
         own = {"partition": f"{number}", "output_dir": self.words["-output"]}
-        environ = {**os.environ, **given, **{f"mapreduce_task_{name}": text for name, text in own.items()}}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        environ = {**kept, **given, **{f"mapreduce_task_{name}": text for name, text in own.items()}}
         environ["mapreduce_output_fileoutputformat_outputdir"] = self.words["-output"]
         with tempfile.TemporaryDirectory() as directory:
             for path in self.directory.iterdir():
@@ -78,7 +81,8 @@ class Step:
         for name, amount in COUNTER.findall(done.stderr):
             COUNTED[name.decode()] += int(amount)
         if done.returncode:
-            sys.exit(f"ERROR streaming.StreamJob: code {done.returncode}: {done.stderr.decode()}")
+            sys.stderr.write(f"{HEAD} ERROR streaming.StreamJob: {done.stderr.decode()}\n")
+            sys.exit(f"{HEAD} ERROR streaming.StreamJob: subprocess failed with code {done.returncode}")
         return done.stdout
 
     def write(self, number: int, data: bytes) -> None:
@@ -148,4 +152,4 @@ if __name__ == "__main__":
         asked.fetch(Path(place))
         run(asked)
     shown = "".join(f"\n\t\t{name}={number}" for name, number in COUNTED.items())
-    sys.stderr.write(f"26/01/01 00:00:00 INFO mapreduce.Job: Counters: {len(COUNTED)}\n\tcdxmill{shown}\n")
+    sys.stderr.write(f"{HEAD} INFO mapreduce.Job: Counters: {len(COUNTED)}\n\tcdxmill{shown}\n")

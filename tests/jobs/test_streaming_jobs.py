@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -10,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 from cdxmill.cli.main import main
+from cdxmill.jobs.nodes.hadoop_task import KEYS
+from cdxmill.running.lock import run_id
 from cdxmill.storage.hadoop import hdfs, pick, site
 from cdxmill.storage.location import join, locate
 from tests.storage.name_node import NameNode, name_node
@@ -135,10 +139,13 @@ def test_the_sample_job_writes_split_points(
     assert capfd.readouterr().out.encode().splitlines() == points
 
 
-OWN = """from cdxmill.jobs.count_job import CountJob
+OWN = """import os
+from cdxmill.jobs.count_job import CountJob
+NAMES = ("AWS_REGION", "mapreduce_job_tags", "dfs_client_max_block_acquire_failures", "mapreduce_map_maxattempts")
 class Types(CountJob):
     def items(self, record):
         yield record.headers[b"warc-type"]
+        yield from (f"{name}={os.environ.get(name)}" for name in NAMES)
 """
 
 
@@ -160,15 +167,62 @@ def test_the_counting_jobs_print_what_the_command_prints(
     assert "2 of 3 archives counted, 1 with failures" in found.err
 
 
-def test_a_job_of_the_user_is_sent_to_the_nodes(
-    on_hadoop: Launch, pywb_warcs: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_job_of_the_user_is_sent_with_its_settings_and_keys(
+    on_hadoop: Launch,
+    node: NameNode,
+    pywb_warcs: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """The keys of this machine go into a file that nobody else can read, if the job has to do with S3."""
     Path("own_count_job.py").write_text(OWN)
     monkeypatch.syspath_prepend(Path().absolute())
+    monkeypatch.setenv("AWS_REGION", "nowhere-1")
     Path("list").write_text(f"{pywb_warcs}/example.warc.gz\n")
     kind = import_module("own_count_job").Types
-    assert on_hadoop(kind, "-q", "list") == 0
-    assert "response\t" in capfd.readouterr().out
+    settings = "dfs.client.max.block.acquire.failures=3", "mapreduce.job.tags=mine", "x=s3://b/c"
+    assert on_hadoop(kind, "-q", *(f"--jobconf={one}" for one in settings), "list") == 0
+    items = {line.partition("\t")[0] for line in capfd.readouterr().out.splitlines()}
+    assert "response" in items
+    wanted = {
+        "AWS_REGION=nowhere-1",
+        "dfs_client_max_block_acquire_failures=3",
+        "mapreduce_map_maxattempts=4",
+    }
+    assert wanted <= items
+    (tags,) = (item for item in items if item.startswith("mapreduce_job_tags="))
+    assert tags == f"mapreduce_job_tags=mine,cdxmill-{run_id()}"
+    modes = {asked.get("permission") for op, path, asked in node.seen if op == "CREATE" and KEYS in path}
+    assert modes == {"600"}
+
+
+def test_a_dictionary_of_the_user_is_sent(on_hadoop: Launch, node: NameNode, pywb_warcs: Path) -> None:
+    from cdxmill.jobs.index_job import IndexWARCJob
+
+    archive = f"{pywb_warcs}/iana.warc.gz"
+    samples: list[Any] = [b"WARC/1.0\r\nWARC-Type: response\r\n%d" % number * 40 for number in range(900)]
+    Path("x.dict").write_bytes(zstandard.train_dictionary(4096, samples).as_bytes())
+    assert main(["recompress", "-q", "-o", "zst", "--dictionary", "x.dict", archive]) == 0
+    whole = Path("zst/iana.warc.zst").read_bytes()
+    Path("bare.warc.zst").write_bytes(whole[8 + int.from_bytes(whole[4:8], "little") :])
+    Path("list").write_text(f"{Path('bare.warc.zst').absolute()}\n")
+    assert main(["index", "-q", "-o", "ours", "--dictionary", "x.dict", "bare.warc.zst"]) == 0
+    assert on_hadoop(IndexWARCJob, "-q", "--cdx_bucket", "hdfs:///cdx", "--dictionary", "x.dict", "list") == 0
+    (written,) = (file.body for path, file in node.files.items() if "bare" in path)
+    assert written == next(Path("ours").rglob("*.cdx.gz")).read_bytes()
+
+
+def test_a_job_that_fails_is_status_3_and_leaves_nothing_in_hdfs(
+    on_hadoop: Launch, node: NameNode, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from cdxmill.jobs.sample_job import SampleCDXJob
+
+    node.put("/cdx/a.cdxj", b"a 2020 {}\n")
+    words = ["-q", "--python-bin", "false", "--splitfile", "splits.seq", "hdfs:///cdx"]
+    assert on_hadoop(SampleCDXJob, *words) == 3
+    assert re.fullmatch(r"the job failed: .*code 1.*\n", capfd.readouterr().err)
+    assert node.files.keys() == {"/cdx/a.cdxj"}
+    assert not Path("splits.seq").exists()
 
 
 def test_the_recompress_job_writes_the_archives_of_the_command(
