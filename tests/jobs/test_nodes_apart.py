@@ -58,7 +58,8 @@ def test_a_node_uses_the_libraries_for_its_python(
         (tmp_path / "wheels" / name).mkdir(parents=True)
     monkeypatch.setattr(sys, "version_info", version)
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    found = hadoop_task.matching_wheels(str(tmp_path))
+    task_script: Any = hadoop_task  # it has no types: old Pythons read it
+    found = task_script.matching_wheels(str(tmp_path))
     assert [Path(path).name for path in found] == wanted
 
 
