@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
@@ -170,3 +171,33 @@ def test_the_captures_of_a_url_in_all_forms(server: Server) -> None:
     links = asked(server, "/many/timemap/link/http://many.example/a").body.decode()
     assert links.count(",\n") == 3
     assert 'rel="timegate"' in links
+
+
+def test_an_answer_that_is_kept_is_the_same_and_a_client_that_has_it_gets_no_other(
+    many_cluster: Path, tmp_path: Path
+) -> None:
+    collection = Collection("many", find_sources(str(many_cluster), None), None)
+    keeps = Server({"many": collection}, Settings(tmp_path, None, cache=1 << 20))
+    path, query = "/many/cdx", "url=many.example/same&fl=offset"
+
+    async def answers() -> list[tuple[Answered, dict[bytes, bytes]]]:
+        found = [await exchange(keeps, path, query) for _ in range(4)]
+        tag = found[-1][1][b"etag"].decode()
+        found += [
+            await exchange(keeps, path, query, if_none_match=one) for one in (tag, f'W/"1", {tag}', 'W/"1"')
+        ]
+        found.append(await exchange(keeps, path, query + "&limit=1", if_none_match=tag))
+        return found
+
+    found = asyncio.run(answers())
+    assert {one for one, _ in found[:4]} == {found[0][0]}
+    assert len({headers[b"etag"] for _, headers in found[:7]}) == 1
+    assert [one.status for one, _ in found[4:]] == [304, 304, 200, 200]
+    assert [one.body for one, _ in found[4:6]] == [b"", b""]
+    assert found[7][1][b"etag"] != found[0][1][b"etag"]
+    for one, headers in found:
+        assert headers[b"cache-control"] == b"public, max-age=60"
+        assert (b"content-length" in headers) == (one.status == 200)
+    refused, headers = asyncio.run(exchange(keeps, "/many-index", "url=absent.example"))
+    assert (refused.status, b"etag" in headers) == (404, False)
+    collection.close()
