@@ -191,3 +191,25 @@ def test_keys_for_s3_are_in_a_file_that_nobody_else_reads(
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     assert keys_file("s3://b/c", tmp_path) is None
+
+
+def test_a_wheel_for_the_nodes_is_fetched_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """By pip, which gets it from the wheels that other tests have fetched."""
+    from cdxmill.jobs.launcher.node_archive import DEFLATE, URLLIB3, _wheel
+
+    known = [_wheel(DEFLATE, "abi3", "aarch64"), _wheel(URLLIB3, "none", "any")]
+    monkeypatch.setenv("CDXMILL_NODE_WHEELS", str(tmp_path / "new/wheels"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(known[0].parent))
+    found = [_wheel(DEFLATE, "abi3", "aarch64"), _wheel(URLLIB3, "none", "any")]
+    assert [path.parent for path in found] == [tmp_path / "new/wheels"] * 2
+    assert [path.read_bytes() for path in found] == [path.read_bytes() for path in known]
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    assert _wheel(URLLIB3, "none", "any") == found[1]
+    capfd.readouterr()
+    with pytest.raises(UsageError, match=r"for nodes with Python 3\.9 \(x86_64\) is missing or corrupt"):
+        _wheel(DEFLATE, "cp39", "x86_64")
+    said = capfd.readouterr()
+    assert ("deflate==0.8.1" in said.err, said.out) == (True, "")
