@@ -33,6 +33,30 @@ def test_a_limit_of_failures_is_a_number_or_a_percentage(text: str) -> None:
         parse_limit(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "archives", "most"),
+    [("0", 9, 0), ("3", 1, 3), ("1%", 99, 0), ("1%", 100, 1), ("50%", 3, 1), ("100%", 7, 7)],
+)
+def test_a_percentage_of_the_archives_is_rounded_down(text: str, archives: int, most: int) -> None:
+    from cdxmill.jobs.archive_job import parse_limit
+
+    assert parse_limit(text).of(archives) == most
+
+
+def test_yarn_is_the_command_beside_hadoop(
+    yarn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cdxmill.jobs.launcher.earlier_runs import yarn_command
+
+    (tmp_path / "hadoop").write_text("#!/bin/sh\n")
+    (tmp_path / "hadoop").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert yarn_command(runner("hadoop")) == str(yarn)
+    yarn.unlink()
+    assert yarn_command(runner("hadoop")) == "yarn"
+    assert yarn_command(runner("hadoop", str(tmp_path / "absent/hadoop"))) == "yarn"
+
+
 def test_on_emr_a_directory_is_a_url_or_a_bucket() -> None:
     from cdxmill.jobs.archive_job import directory_url
 

@@ -22,6 +22,8 @@ from tests.storage.name_node import NameNode, name_node
 
 ENGINE = Path(__file__).with_name("hadoop_streaming.py")
 Launch = Callable[..., int]
+COUNTERS: dict[str, int] = {}
+"""Those of the last job, as Hadoop shows them."""
 pytestmark = [
     pytest.mark.filterwarnings(
         "ignore:distutils Version classes are deprecated:DeprecationWarning"
@@ -57,7 +59,10 @@ def on_hadoop(node: NameNode, tmp_path: Path) -> Launch:
         given = ["--no-conf", "-r", "hadoop", "--hadoop-bin", tmp_path / "hadoop"]
         given += ["--hadoop-streaming-jar", "hadoop-streaming-3.4.2.jar", "--hadoop-tmp-dir", "tmp/mrjob"]
         given += ["--python-bin", sys.executable]
-        status = launch(kind([str(word) for word in (*given, *words)]))
+        job = kind([str(word) for word in (*given, *words)])
+        status = launch(job)
+        COUNTERS.clear()
+        COUNTERS.update(job.runner.counters()[0].get("cdxmill", {}) if status < 2 else {})
         left = [path for path in node.files if "/tmp/mrjob/" in path]
         assert left == [], "temporary files"
         return status
@@ -115,6 +120,10 @@ def test_the_index_job_writes_the_files_of_the_command(
     found = capfd.readouterr()
     assert "2 of 3 archives indexed, 1 with failures" in found.err
     assert found.out.startswith(f"{tmp_path}/cut.warc.gz\tat ")
+    lines = [gzip.decompress(path.read_bytes()).count(b"\n") for path in Path("ours").rglob("*.cdx.gz")]
+    wanted = {"archives": 3, "captures": sum(lines), "failures": 1, "failed archives": 1, "notes": 0}
+    assert {name: COUNTERS[name] for name in wanted} == wanted
+    assert COUNTERS["archive bytes"] == sum(path.stat().st_size for path in paths)
     written = {
         path.rpartition("/")[2]: file.body for path, file in node.files.items() if path.endswith(".cdx.gz")
     }
@@ -165,6 +174,9 @@ def test_the_counting_jobs_print_what_the_command_prints(
     assert sorted(found.out.splitlines()) == sorted(Path("ours.tsv").read_text().splitlines())
     assert "absent.warc.gz: cannot be read" in found.err
     assert "2 of 3 archives counted, 1 with failures" in found.err
+    assert COUNTERS["archives"] == 3
+    assert COUNTERS["failures"] == 1
+    assert COUNTERS["records counted"] > 9
 
 
 def test_a_job_of_the_user_is_sent_with_its_settings_and_keys(
@@ -236,6 +248,10 @@ def test_the_recompress_job_writes_the_archives_of_the_command(
     written = {path.rpartition("/")[2]: file.body for path, file in node.files.items()}
     ours = [path for path in Path("ours").rglob("*.*") if path.suffix != ".tsv" and path.is_file()]
     assert len(ours) >= 2
+    new = next(path for path in ours if path.name.endswith(".warc.zst"))
+    sizes = (pywb_warcs / "example.warc.gz").stat().st_size, new.stat().st_size
+    assert (COUNTERS["archive bytes"], COUNTERS["new bytes"]) == sizes
+    assert (COUNTERS["archives"], COUNTERS["failures"], COUNTERS["failed archives"]) == (1, 0, 0)
     assert {path.name: path.read_bytes() for path in ours}.items() <= written.items()
 
 

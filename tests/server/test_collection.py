@@ -150,6 +150,17 @@ def test_pages_of_hidden_lines_are_those_of_usual_blocks_if_the_cluster_does_not
     collection.close()
 
 
+def test_pages_of_what_no_rule_touches_are_those_without_rules(local: Source) -> None:
+    found = []
+    for access in (None, Access({b"example,other)/": AccessRule("exclude", None)})):
+        collection = Collection("many", [local], access)
+        query = Query(match_type="prefix", page_size=3, page=1)
+        found.append(list(Inquiry(collection, MANY, prepare(query), Watch()).lists()))
+        collection.close()
+    assert found[0] == found[1]
+    assert sum(map(len, found[0])) == 900
+
+
 def test_one_report_is_made_at_a_time(local: Source, tmp_path: Path) -> None:
     reports, collection = Reports(tmp_path), Collection("many", [local], None)
     collection.open()
