@@ -69,6 +69,8 @@ COMMANDS = {
     "index of a WACZ": "index warcs bad.wacz",
     "recompress": "recompress warcs",
     "scan": "scan warcs --extract url,offset --to jsonl",
+    "scan of one archive": "scan warcs/cut.warc.gz --extract url,offset --to jsonl",
+    "recompress of one archive": "recompress warcs/cut.warc.gz",
     "count": "count tags warcs",
     "zipnum": "zipnum -s 3 --location /x --numlines 30 a.cdx.gz cut.cdx.gz",
     "export": "export a.cdx.gz --to parquet",
