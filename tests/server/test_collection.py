@@ -19,10 +19,11 @@ from cdxmill.search.sources import find_sources
 from cdxmill.server import start
 from cdxmill.server.access import Access, AccessRule, parse_embargo
 from cdxmill.server.collections import Collection, Inquiry, prepare
-from cdxmill.server.dialects import pywb
+from cdxmill.server.dialects import memento, pywb
 from cdxmill.server.dialects.request import Request
 from cdxmill.server.log import AccessLog
 from cdxmill.server.report import Reports, make
+from cdxmill.server.routes import Endpoint
 from cdxmill.server.watch import Watch
 
 from .conftest import MANY, line
@@ -129,6 +130,20 @@ def test_an_answer_that_is_404_without_captures_waits_where_some_are_hidden(
     request = Request(collection, b"url=many.example/", {}, {}, None, Watch(), report, "")  # type: ignore[arg-type]
     assert pywb.index_answer(request).is_quick == (hidden != b"example,many)/")
     assert pywb.answer(request).is_quick
+    collection.close()
+
+
+@pytest.mark.parametrize("answer", [memento.link_timemap, memento.json_timemap])
+def test_timemaps_are_made_while_others_are_answered(answer: Endpoint, local: Source) -> None:
+    """A URL may have any number of captures."""
+    collection = Collection("many", [local], None)
+    collection.open()
+    report: object = None
+    request = Request(collection, b"", {}, {}, "http://replay/", Watch(), report, MANY)  # type: ignore[arg-type]
+    assert not answer(request).is_quick
+    assert memento.timegate(
+        replace(request, headers={b"accept-datetime": b"Sun, 26 Jan 2014 20:00:00 GMT"})
+    ).is_quick
     collection.close()
 
 

@@ -22,6 +22,7 @@ from cdxmill.running.failures import Failures
 from cdxmill.spark import engine, scripts
 from cdxmill.spark.engine import Shuffle
 from cdxmill.spark.jobs import Maker
+from cdxmill.spark.tasks import ShardWork, join_parts
 from tests.material.cdx_files import many_lines, write_gzip
 from tests.spark.conftest import hashes
 from tests.spark.here import Here
@@ -176,6 +177,15 @@ def test_a_result_that_is_lost_stops_the_run(lost: slice, told: str, here: Here)
 def test_shards_that_only_the_nodes_have_stop_the_run(here: Here) -> None:
     with pytest.raises(StoppedError, match="are not there; use a directory that all machines share"):
         build(Loses(slice(0, 0), removes=True), "c")
+
+
+def test_a_node_with_another_compressor_writes_no_shard(tmp_path: Path) -> None:
+    version = OPTIONS.compressor.version()
+    work = ShardWork(str(tmp_path), list(POINTS), frozenset({0, 2}), OPTIONS.compressor, "zlib 0.1", 30, "")
+    with pytest.raises(StoppedError, match=f"a node has {re.escape(version)}, the driver zlib 0.1: install"):
+        join_parts(work, 0, iter([]))
+    assert join_parts(work, 1, iter([])) is None, "it is not wanted"
+    assert list(tmp_path.iterdir()) == []
 
 
 def script(*words: str) -> int:
