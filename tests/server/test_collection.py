@@ -19,7 +19,7 @@ from cdxmill.search.sources import find_sources
 from cdxmill.server import start
 from cdxmill.server.access import Access, AccessRule, parse_embargo
 from cdxmill.server.collections import Collection, Inquiry, prepare
-from cdxmill.server.dialects import memento, pywb
+from cdxmill.server.dialects import memento, pywb, xml_query
 from cdxmill.server.dialects.request import Request
 from cdxmill.server.log import AccessLog
 from cdxmill.server.report import Reports, make
@@ -144,6 +144,16 @@ def test_timemaps_are_made_while_others_are_answered(answer: Endpoint, local: So
     assert memento.timegate(
         replace(request, headers={b"accept-datetime": b"Sun, 26 Jan 2014 20:00:00 GMT"})
     ).is_quick
+    collection.close()
+
+
+def test_an_xml_query_waits_until_its_collection_is_open(local: Source) -> None:
+    collection = Collection("many", [local], None)
+    report: object = None
+    request = Request(collection, b"q=url:many.example/", {}, {}, None, Watch(), report, "")  # type: ignore[arg-type]
+    assert not xml_query.answer(request).is_quick
+    collection.open()
+    assert xml_query.answer(request).is_quick
     collection.close()
 
 
