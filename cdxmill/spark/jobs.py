@@ -25,7 +25,7 @@ from cdxmill.commands.per_archive.task import ArchiveTask
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import part_of
-from cdxmill.inputs.cdx_files import Inventory
+from cdxmill.inputs.cdx_files import CdxSource, Inventory
 from cdxmill.inputs.named import Input
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import sweep
@@ -141,6 +141,11 @@ def _anywhere(archive: Input) -> Input:
     return archive._replace(location=Location(archive.location.absolute()))
 
 
+def _source_anywhere(source: CdxSource) -> CdxSource:
+    """A CDX file as all nodes find it."""
+    return source._replace(location=Location(source.location.absolute()))
+
+
 _SORTS_PER_CORE, _MOST_SORTS = 2, 100_000
 """Tasks that sort, per core and at most: a task that is repeated then reads 256 MB of gzipped lines again, and not a part
 of 400 of a crawl. A node merges that many runs in two steps."""
@@ -201,7 +206,7 @@ class Maker:
         tasks = [
             SortWork(
                 number=number,
-                sources=[source._replace(location=Location(source.location.absolute())) for source in group],
+                sources=list(map(_source_anywhere, group)),
                 points=points,
                 wanted=wanted,
                 convert=options.convert,
@@ -234,9 +239,9 @@ class Maker:
         """The split points given, or those from a sample: the sample of the local engine."""
         if options.points is not None:
             return list(options.points)
-        size = options.sample_size
-        run = self._engine.run_tasks
-        sample = sample_inventory(inventory, options.seed, size, 1, options.quiet, None, run)
+        there = replace(inventory, sources=list(map(_source_anywhere, inventory.sources)))
+        run, size = self._engine.run_tasks, options.sample_size
+        sample = sample_inventory(there, options.seed, size, 1, options.quiet, None, run)
         return splits_of(sample, options.shards, failures)
 
 

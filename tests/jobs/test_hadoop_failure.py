@@ -125,15 +125,16 @@ def container(directory: Path, number: int, stderr: str, error: str) -> dict[str
     return {"path": str(place / "stderr"), "container_id": place.name, "syslog": syslog}
 
 
+@pytest.mark.parametrize("other", [3, 9])
 @pytest.mark.parametrize("code", ["143", "137", "256", "1"])
 def test_the_reason_is_that_of_the_first_task_and_never_how_hadoop_ended_the_others(
-    code: str, tmp_path: Path
+    code: str, other: int, tmp_path: Path
 ) -> None:
     """A full quota ends one reducer; Hadoop then ends the others, whose logs mrjob looks at first."""
     quota = "cdxmill: /c/_report-00001: DSQuotaExceededException: The DiskSpace quota of /c is exceeded"
     failed = f"java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess failed with code {code}"
     logs = (
-        container(tmp_path, 9, "", failed),
+        container(tmp_path, other, "", failed),
         container(tmp_path, 5, quota + "\n", failed),
         container(tmp_path, 7, "cdxmill: something later\n", failed),
     )

@@ -33,6 +33,30 @@ def test_a_limit_of_failures_is_a_number_or_a_percentage(text: str) -> None:
         parse_limit(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "archives", "most"),
+    [("0", 9, 0), ("3", 1, 3), ("1%", 99, 0), ("1%", 100, 1), ("50%", 3, 1), ("100%", 7, 7)],
+)
+def test_a_percentage_of_the_archives_is_rounded_down(text: str, archives: int, most: int) -> None:
+    from cdxmill.jobs.archive_job import parse_limit
+
+    assert parse_limit(text).of(archives) == most
+
+
+def test_yarn_is_the_command_beside_hadoop(
+    yarn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cdxmill.jobs.launcher.earlier_runs import yarn_command
+
+    (tmp_path / "hadoop").write_text("#!/bin/sh\n")
+    (tmp_path / "hadoop").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert yarn_command(runner("hadoop")) == str(yarn)
+    yarn.unlink()
+    assert yarn_command(runner("hadoop")) == "yarn"
+    assert yarn_command(runner("hadoop", str(tmp_path / "absent/hadoop"))) == "yarn"
+
+
 def test_on_emr_a_directory_is_a_url_or_a_bucket() -> None:
     from cdxmill.jobs.archive_job import directory_url
 
@@ -191,3 +215,25 @@ def test_keys_for_s3_are_in_a_file_that_nobody_else_reads(
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     assert keys_file("s3://b/c", tmp_path) is None
+
+
+def test_a_wheel_for_the_nodes_is_fetched_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """By pip, which gets it from the wheels that other tests have fetched."""
+    from cdxmill.jobs.launcher.node_archive import DEFLATE, URLLIB3, _wheel
+
+    known = [_wheel(DEFLATE, "abi3", "aarch64"), _wheel(URLLIB3, "none", "any")]
+    monkeypatch.setenv("CDXMILL_NODE_WHEELS", str(tmp_path / "new/wheels"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(known[0].parent))
+    found = [_wheel(DEFLATE, "abi3", "aarch64"), _wheel(URLLIB3, "none", "any")]
+    assert [path.parent for path in found] == [tmp_path / "new/wheels"] * 2
+    assert [path.read_bytes() for path in found] == [path.read_bytes() for path in known]
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    assert _wheel(URLLIB3, "none", "any") == found[1]
+    capfd.readouterr()
+    with pytest.raises(UsageError, match=r"for nodes with Python 3\.9 \(x86_64\) is missing or corrupt"):
+        _wheel(DEFLATE, "cp39", "x86_64")
+    said = capfd.readouterr()
+    assert ("deflate==0.8.1" in said.err, said.out) == (True, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from cdxmill.errors import UsageError
 from cdxmill.jobs.launcher.mrjob_parts import runner_class
-from cdxmill.jobs.launcher.old_settings import NOW, check_conf
+from cdxmill.jobs.launcher.old_settings import NOW, check_conf, main
 from tests.jobs.conftest import RunJob
 
 OLD = """runners:
@@ -62,6 +63,24 @@ def test_a_setting_that_never_existed_is_refused_too(conf: Path) -> None:
 
 def test_settings_of_other_runners_are_not_checked(conf: Path) -> None:
     check_conf("hadoop", [str(conf)])
+
+
+def test_the_launchers_check_the_files_before_a_job(
+    conf: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["emr", str(conf)]) == 2
+    assert capsys.readouterr().err.endswith(f"{conf}: {REFUSED} (mrjob would ignore them)\n")
+    assert main(["hadoop", str(conf)]) == 0
+    monkeypatch.setenv("MRJOB_CONF", str(conf))
+    assert [main(["emr"]), main(["hadoop"])] == [2, 0]
+
+
+def test_mrjob_says_later_which_files_it_uses(conf: Path) -> None:
+    check_conf("hadoop", [str(conf)])
+    assert not logging.getLogger("mrjob.conf").disabled
+    with pytest.raises(OSError, match="absent"):
+        check_conf("hadoop", [str(conf.with_name("absent"))])
+    assert not logging.getLogger("mrjob.conf").disabled
 
 
 def test_no_configuration_is_fine() -> None:

@@ -272,3 +272,40 @@ def test_no_script_writes_to_its_input(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("sys.argv", ["dosample.py", *cluster])
     assert dosample() == 2
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_split_files_that_exist_stay_unless_replace_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from cdxmill.jobs import seqfileutils
+    from cdxmill.jobs.launcher.stream_job import launch
+    from cdxmill.jobs.sample_job import SampleCDXJob, dosample
+
+    monkeypatch.chdir(tmp_path)
+    Path("a.cdxj").write_text("".join(f"com,{name})/ 2020 {{}}\n" for name in "abcd"))
+    Path("points.txt").write_text("b\nc\n")
+    assert main(["zipnum", "-q", "-s", "2", "--numlines", "1", "-o", "c", "a.cdxj"]) == 0
+    job = ["--no-conf", "-q", "-r", "inline", "--shards", "2", "--splitfile", "job.seq", "--no-cat-output"]
+
+    def convert(*more: str) -> int:
+        return seqfileutils.main([*more, "--copyfrom", "points.txt", "utils.seq"])
+
+    def take(*more: str) -> int:
+        words = ["--shards", "2", "--splitfile=cluster.seq", "--from-cluster=c", "--quiet", *more]
+        monkeypatch.setattr("sys.argv", ["dosample.py", *words])
+        return dosample()
+
+    runs = {
+        "job": lambda *more: launch(SampleCDXJob([*job, *more, "a.cdxj"])),
+        "utils": convert,
+        "cluster": take,
+    }
+    for name, run in runs.items():
+        assert run() == 0
+        written = Path(f"{name}.seq").read_bytes()
+        Path(f"{name}.seq").write_bytes(b"mine")
+        assert run() == 2
+        assert Path(f"{name}.seq").read_bytes() == b"mine"
+        assert run("--replace") == 0
+        assert Path(f"{name}.seq").read_bytes() == written
+    assert capfd.readouterr().err.count("use --replace") == 3

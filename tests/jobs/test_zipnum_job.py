@@ -268,3 +268,21 @@ def test_a_missing_shard_leaves_no_finished_cluster(
     assert launch(ZipNumClusterJob(["--no-conf", *places, str(tmp_path / "a.cdx")])) == 3
     assert "only 0 of 2 shards were written; run the job again" in capsys.readouterr().err
     assert not (tmp_path / "c/cluster.json").exists()
+
+
+def test_only_what_an_earlier_run_of_the_job_left_is_deleted(tmp_path: Path) -> None:
+    from cdxmill.jobs.launcher.stream_job import launch
+    from cdxmill.jobs.zipnum_job import ZipNumClusterJob
+
+    (tmp_path / "splits.txt").write_bytes(b"b 2020\n")
+    (tmp_path / "a.cdx").write_bytes(b"a 2020 {}\n")
+    for name in ("c/.run-17", "c/.run-notes", "mine"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "cdx-00000.gz").write_bytes(b"x")
+    (tmp_path / "c/.run-18").symlink_to(tmp_path / "mine")
+    places = ["--splitfile", str(tmp_path / "splits.txt"), "--zipnum-dir", str(tmp_path / "c")]
+    assert launch(ZipNumClusterJob(["--no-conf", "-q", *places, str(tmp_path / "a.cdx")])) == 0
+    left = {path.name for path in (tmp_path / "c").glob(".run-*")}
+    assert left == {".run-notes", ".run-18"}
+    for name in ("c/.run-notes", "mine"):
+        assert (tmp_path / name / "cdx-00000.gz").read_bytes() == b"x"

@@ -127,7 +127,9 @@ def test_a_request_that_is_too_large_ends_its_connection(answered: int) -> None:
     served(client)
 
 
-@pytest.mark.parametrize("sent", [b"\x16\x03\x01\x02\0", b"hello\r\n", b"get / HTTP/1.1\r\n"])
+@pytest.mark.parametrize(
+    "sent", [b"\x16\x03\x01\x02\0", b"hello\r\n", b"get / HTTP/1.1\r\n", b"GET / HTTP/1.1\n\n"]
+)
 def test_what_is_no_request_is_refused_at_once(sent: bytes) -> None:
     async def client(connected: Connected) -> None:
         connected.writer.write(sent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import re
 import time
 from collections.abc import Iterator, Mapping
@@ -11,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from cdxmill.errors import StoppedError
-from cdxmill.server.answers import Response
+from cdxmill.errors import OutageError, StoppedError
+from cdxmill.server.answers import RequestError, Response
 from cdxmill.server.collections import Collection
 from cdxmill.server.dialects.request import PlannedResponse, Request
 from cdxmill.server.exchange import Exchange
@@ -182,3 +183,89 @@ def test_an_unexpected_error_is_counted_as_one(monkeypatch: pytest.MonkeyPatch) 
         run(server)
     assert number(server, 'cdxmill_requests_total{endpoint="other",status="500"}') == 1
     assert [one[2:4] for one in server.logged] == [(500, 0)]
+
+
+def test_a_slow_answer_is_sent_in_slices_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first pieces do not wait for the last; many quick pieces are one slice."""
+
+    class Counted(Clock):
+        def perf_counter(self) -> float:
+            """The same time."""
+            return self.now
+
+    clock = Counted()
+    monkeypatch.setattr("cdxmill.server.exchange.time", clock)
+
+    def sent(seconds: float, size: int) -> list[int]:
+        def pieces() -> Iterator[bytes]:
+            for _ in range(6):
+                clock.now += seconds
+                yield bytes(size)
+
+        planned = PlannedResponse(lambda: Response(200, "text/plain", pieces()), is_quick=False)
+        route = Route("some", lambda _: planned, Collection("some", [], None))
+        return [len(message["body"]) for message in run(Server(route))[1:]]
+
+    assert sent(0.11, 1) == [1] * 6 + [0]
+    assert sent(0.04, 1) == [3, 3, 0]
+    assert sent(0.0, 1) == [6]
+    assert sent(0.0, 1 << 15) == [1 << 16] * 3 + [0]
+
+
+@pytest.mark.parametrize(
+    ("size", "accepted", "is_packed", "varies"),
+    [
+        (1024, "gzip", False, False),
+        (1025, "gzip", True, True),
+        (1025, "br, gzip;q=0.5", True, True),
+        (1025, "br", False, True),
+        (1025, "", False, True),
+    ],
+)
+def test_an_answer_is_compressed_if_that_is_worth_it(
+    size: int, accepted: str, is_packed: bool, varies: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SCOPE, "headers", [(b"accept-encoding", accepted.encode())])
+    server = Server(Response(200, "text/plain", (bytes(size),)))
+    head, body = run(server)
+    headers = dict(head["headers"])
+    assert (b"content-encoding" in headers, b"vary" in headers) == (is_packed, varies)
+    assert int(headers[b"content-length"]) == len(body["body"])
+    assert (gzip.decompress(body["body"]) if is_packed else body["body"]) == bytes(size)
+    assert [one[3] for one in server.logged] == [size], "as it was before"
+
+
+@pytest.mark.parametrize("accepted", [b"gzip", b"identity"])
+def test_slices_are_compressed_as_one_stream(accepted: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = [bytes([number]) * (1 << 16) for number in range(5)]
+    planned = PlannedResponse(lambda: Response(200, "text/plain", iter(pieces)))
+    monkeypatch.setitem(SCOPE, "headers", [(b"accept-encoding", accepted)])
+    head, *bodies = run(Server(Route("some", lambda _: planned, Collection("some", [], None))))
+    data = b"".join(message["body"] for message in bodies)
+    headers = dict(head["headers"])
+    assert headers[b"vary"] == b"accept-encoding"
+    assert headers.get(b"content-encoding") == (b"gzip" if accepted == b"gzip" else None)
+    assert (gzip.decompress(data) if accepted == b"gzip" else data) == b"".join(pieces)
+    assert [message.get("more_body", False) for message in bodies][-1] is False
+    assert all(message["body"] for message in bodies[:-1])
+
+
+def test_an_error_before_the_first_byte_has_a_status_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also if nothing was found for some slices."""
+    errors = (
+        (RequestError(404, "there is none"), 404),
+        (StoppedError("disk"), 500),
+        (OutageError("s3://b", "no"), 503),
+    )
+    for error, status in errors:
+
+        def pieces(error: Exception = error) -> Iterator[bytes]:
+            yield b""
+            raise error
+
+        planned = PlannedResponse(lambda: Response(200, "text/plain", pieces()), is_quick=False)
+        head, body = run(Server(Route("some", lambda _: planned, Collection("some", [], None))))  # noqa: B023
+        assert head["status"] == status
+        assert (b"retry-after" in dict(head["headers"])) == (status == 503)
+        assert body["body"].count(b"\n") == 1
+    assert capsys.readouterr().err.splitlines() == ["cdxmill: /x: disk", "cdxmill: /x: s3://b: no"]

@@ -104,6 +104,7 @@ def test_collections_are_named_by_the_user_or_by_their_directory(tmp_path: Path)
         ("@/x-index",): "'x-index' cannot be the name",
         ("y-index=@/a",): "'y-index' cannot be the name",
         ("-",): "give a ZipNum cluster or a CDX file",
+        ("cdx+https://server.example/web",): "give a ZipNum cluster or a CDX file",
     }.items():
         with pytest.raises(UsageError, match=reason):
             names(*wrong)

@@ -181,6 +181,8 @@ REFUSED = {
         "&".join(["filter=status:200"] * 200): "there are more than 200 parameters",
         "limit=1&limit=2": "the parameter limit was given 2 times",
         "closest=x": "x",
+        "nope=": "unknown parameter 'nope'; known are url, matchType,",
+        "filter=~url:(": "missing ): (; the server reads the syntax of RE2, without lookaround",
     },
     "": {
         "omitSelfRedirects=true": "omitSelfRedirects is not supported",

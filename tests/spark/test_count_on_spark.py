@@ -28,6 +28,7 @@ from cdxmill.spark.jobs import CountRunner, IndexRunner, Maker
 from cdxmill.spark.tasks import OnNode, SharedWork, index_archive
 from cdxmill.storage import hosts
 from cdxmill.storage.location import locate
+from tests.spark.here import Here
 from tests.storage.fault_server import FaultServer, failing
 
 OWN = """
@@ -90,22 +91,11 @@ def test_counts_that_fill_the_memory_are_spilled(
     monkeypatch.setattr(counting, "HELD", 0)
     monkeypatch.setattr(counting, "PIECE", 100)
     options = CountOptions("tags", archives)
-    assert counted(options, CountRunner(Plain())) == counted(options)
-
-
-class Plain(Engine):
-    """An engine that runs a step in this process. Parts come in another order."""
-
-    cores = tries = 1
-
-    def shuffle_pieces(self, step: Shuffle) -> Iterator[object]:
-        sent = [pair for task in step.tasks for pair in step.split(task)][::-1]
-        for number in range(step.partitions):
-            yield from step.join(step.shared, number, iter([part for to, part in sent if to == number]))
+    assert counted(options, CountRunner(Here())) == counted(options)
 
 
 def test_an_answer_without_all_reports_is_not_taken(archives: list[str]) -> None:
-    class Loses(Plain):
+    class Loses(Here):
         def shuffle_pieces(self, step: Shuffle) -> Iterator[object]:
             yield from [*super().shuffle_pieces(step)][:-1]
 
@@ -154,8 +144,9 @@ def test_spark_tries_such_an_archive_again(engine: Engine, refusing: FaultServer
 
 def test_a_further_attempt_asks_servers_that_the_first_gave_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark may run it in the same process, where it failed at once: all attempts were over before a short outage was."""
-    blob, context = pickle.dumps(SharedWork(len)), TaskContext()
-    monkeypatch.setattr(TaskContext, "_taskContext", context)
+    blob = pickle.dumps(SharedWork(len))
+    monkeypatch.setattr(TaskContext, "_taskContext", None)  # the first one that is made is kept there
+    context = TaskContext()
     hosts.failed("archive.example", "https://archive.example/a", "503", time.monotonic() - 60)
     for attempt, is_left_alone in ((0, True), (1, False)):
         monkeypatch.setattr(context, "_attemptNumber", attempt)

@@ -191,8 +191,7 @@ class StreamJob(MRJob, Generic[_Asked]):  # type: ignore[misc]  # mrjob has no t
         first = self.first_runner()
         check_engine(first)
         use_storage(first)
-        self._directory = tempfile.TemporaryDirectory(prefix="cdxmill-")  # removed with the job
-        directory = Path(self._directory.name)
+        directory = Path(self._held_by_run.enter_context(tempfile.TemporaryDirectory(prefix="cdxmill-")))
         step = self.hadoop_step(first, directory)
         keys = None if first.alias == "emr" else keys_file(f"{vars(self.options)} {step}", directory)
         if keys is not None:
