@@ -62,8 +62,12 @@ def test_what_the_server_can_do_is_asked_of_it(server: RangeServer) -> None:
         match_type="exact", from_ts="2020", to="2021", filter=("=status:200", "!~status:4.*"), limit=2
     )
     wanted = "url=a.com%2F0&matchType=exact&from=2020&to=2021&filter=%3Dstatus%3A200&filter=%21~status%3A4.%2A&limit=2&nosource=true"
-    serve(server, f"{wanted}", text(b'com,a)/0 2020 {"status": "200"}', b'com,a)/0 2021 {"status": "404"}'))
-    assert answer(server, "a.com/0", query) == [b'com,a)/0 2020 {"status": "200"}'], (
+    serve(
+        server,
+        f"{wanted}",
+        text(b'com,a)/0 20200601000000 {"status": "200"}', b'com,a)/0 20200602000000 {"status": "404"}'),
+    )
+    assert answer(server, "a.com/0", query) == [b'com,a)/0 20200601000000 {"status": "200"}'], (
         "what it ignored is done here"
     )
 
