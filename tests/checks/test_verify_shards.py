@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import gzip
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cdxmill.commands.clusters.zipnum import build_cluster
+from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
+from cdxmill.formats.clusters.compressor import Compressor
+from cdxmill.formats.clusters.split_points import parse_text
+from cdxmill.stages.zipnum.check_index import numbered
+
 from ..material.clusters import rows_of, write_raw_cluster
-from .checking import found
+from .checking import SHARDS, Told, found
+from .test_verify_beside import change_manifest
 
 Lines = list[bytes]
 
@@ -119,3 +129,28 @@ def test_each_corrupt_block_is_reported_up_to_20(damaged: int, more: list[str], 
     assert [line.partition(": ")[0] for line in lines[:20]] == [f"{shard}@{row.offset}" for row in rows[:20]]
     assert [line.partition(": ")[2] for line in lines[20:]] == more
     assert all(line.startswith(f"{shard}@{rows[damaged - 1].offset}:") for line in lines[20:])
+
+
+def test_a_shard_of_another_block_size_is_found_though_all_files_match(made: Path, cluster: Path) -> None:
+    """Its part, the indexes and cluster.json are those that belong to it."""
+    other = cluster.parent / "other"
+    points = tuple(parse_text((cluster / "splits.txt").read_bytes()))
+    options = ZipnumOptions(
+        shards=SHARDS, points=points, block_lines=20, compressor=Compressor("zlib-ng", 5, 10), quiet=True
+    )
+    build_cluster(sorted(map(str, (made / "inputs").iterdir())), other, options, Told())
+    for name in ("cdx-00001.gz", "part-00001"):
+        shutil.copyfile(other / name, cluster / name)
+    parts = b"".join(path.read_bytes() for path in sorted(cluster.glob("part-*")))
+    for name in ("cluster.idx", "cluster.summary"):
+        (cluster / name).write_bytes(numbered(parts, 1))
+    entry = json.loads((other / "cluster.json").read_bytes())["shards"][1]
+
+    def change(content: dict[str, Any]) -> None:
+        content["shards"][1] = entry
+        content["blocks"] = sum(shard["blocks"] for shard in content["shards"])
+
+    change_manifest(cluster, change)
+    lines = found(cluster)
+    assert lines[0] == f"{cluster}/cdx-00001.gz@0: block 1: has 20 lines, expected 40"
+    assert all(line.startswith(f"{cluster}/cdx-00001.gz") for line in lines)

@@ -70,6 +70,14 @@ def test_a_pipe_keeps_its_name_whatever_directory_names_are_relative_to() -> Non
         assert [one.filename for one in found] == ["pipe.warc", "d/a.warc"]
 
 
+def test_standard_input_is_an_archive_or_the_manifest() -> None:
+    with (
+        pytest.raises(UsageError, match=r"^- can be an archive or the manifest, not both$"),
+        Pipes(Failures(), quiet=True) as pipes,
+    ):
+        find_archives(ArchiveInputs(["d", "-"], manifest="-"), Failures(), pipes)
+
+
 def test_nothing_named_is_wrong_usage() -> None:
     with pytest.raises(UsageError, match=r"no input; give archives, directories, or a manifest"):
         find_archives(ArchiveInputs([]), Failures())

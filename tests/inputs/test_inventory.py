@@ -152,3 +152,12 @@ def test_a_sorted_gzip_file_of_several_members_is_a_run_and_other_files_are_none
     data = Path("run.cdxj.gz").read_bytes()
     Path("corrupt.cdxj.gz").write_bytes(data[:-9])
     assert read_sorted("corrupt.cdxj.gz", 1 << 20, taken.append) is None
+
+
+@pytest.mark.parametrize(("missing", "is_run"), [(0, True), (1, True), (2, False), (9, False)])
+def test_a_sorted_gzip_file_that_ends_in_a_line_is_no_run(missing: int, is_run: bool) -> None:
+    """A line without its LF may be whole, as other tools write it."""
+    text = b"".join(b"com,%03d)/ 2020 {}\n" % number for number in range(300))
+    parts = text[:3000], text[3000 : len(text) - missing]
+    Path("a.cdxj.gz").write_bytes(b"".join(map(gzip.compress, parts)))
+    assert (read_sorted("a.cdxj.gz", 1 << 20, lambda piece: None) is not None) == is_run

@@ -124,6 +124,12 @@ def test_a_file_is_found_by_its_path_its_url_its_directory_or_a_pattern(named: s
     assert found.manifest == ""
 
 
+@pytest.mark.parametrize("named", ["http://h/a*.warc", "https://h/[x]/a.warc", "http://h/d/", "http://h/d"])
+def test_a_web_server_is_not_searched_so_its_url_is_a_file(named: str) -> None:
+    (found,) = find_archives(ArchiveInputs([named]), Collected())
+    assert found.path == found.label == named
+
+
 def test_an_input_is_the_same_after_its_way_to_a_task() -> None:
     listed = Input(named_input("x/a.warc", "a.warc").location, "a.warc", "li:st:7: x/a.warc", "n")
     for one in (listed, named_input("https://h/a.warc", "a.warc")):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.errors import UsageError
+from cdxmill.errors import InputError, UsageError
 from cdxmill.search.lookup import (
     in_order as in_argument_order,
 )
@@ -23,6 +23,7 @@ from cdxmill.search.query import check_fields, count_blocks, stored_near
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 from cdxmill.storage.location import locate
 
+from ..inputs.test_pipes import named_pipe
 from ..material.cdx_files import write_plain
 from ..material.clusters import write_raw_cluster
 from ..material.trees import LINES as CAPTURES
@@ -177,6 +178,26 @@ def test_a_source_and_a_url_in_the_wrong_order_are_told(
         raise UsageError("not this")
     with pytest.raises(KeyError), in_argument_order(source.format(cluster), asked):
         raise KeyError
+
+
+@pytest.mark.parametrize(
+    "content", [b"<html>\n", b"\x1f\x8b\x08\0 corrupt", b" CDX N b a x\ncom,a)/ 2020 x y\n"]
+)
+def test_an_error_in_the_lines_of_a_pipe_names_the_pipe_and_not_its_copy(
+    content: bytes, tmp_path: Path
+) -> None:
+    with (
+        named_pipe(tmp_path / "pipe", content) as named,
+        pytest.raises(InputError) as caught,
+        open_searched(named),
+    ):
+        pass
+    (tmp_path / "file.cdxj").write_bytes(content)
+    with pytest.raises(InputError) as same, open_searched(str(tmp_path / "file.cdxj")):
+        pass
+    assert (caught.value.path, same.value.path) == (named, str(tmp_path / "file.cdxj"))
+    assert caught.value.reason == same.value.reason
+    assert caught.value.hint == same.value.hint
 
 
 def test_the_original_of_a_revisit_is_searched_near_its_date() -> None:
