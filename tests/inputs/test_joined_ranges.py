@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from cdxmill.inputs import joined_ranges
-from cdxmill.inputs.joined_ranges import GAP, JOINED, JoinedRanges, is_one_request
+from cdxmill.inputs.joined_ranges import GAP, JOINED, JoinedRanges, OpenRanges, is_one_request
 from cdxmill.stages.records.fetch_record import NoRecord
 from cdxmill.storage.location import locate
+
+from ..storage.range_server import serving
 
 RECORD = b"WARC/1.0\r\nWARC-Type: resource\r\nContent-Length: 4\r\n\r\nbody\r\n\r\n"
 MEMBER = gzip.compress(RECORD, mtime=0)
@@ -140,3 +142,28 @@ def test_ranges_near_to_each_other_are_one_request() -> None:
     assert not is_one_request(5, 10, (10, 6 + JOINED))
     assert is_one_request(0, 10, (11, 12), gap=1)
     assert not is_one_request(0, 10, (12, 13), gap=1)
+
+
+@pytest.mark.parametrize(("far", "requests"), [(-1.0, 1), (1e9, 0)])
+def test_only_of_a_far_archive_a_range_is_begun(
+    far: float, requests: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joined_ranges, "_FAR", far)
+    (tmp_path / "a").write_bytes(DATA)
+    waited: list[int] = []
+    with serving() as server:
+        server.add("/a", DATA)
+        place, near = locate(f"{server.url}/a"), locate(str(tmp_path / "a"))
+        ranges = OpenRanges(lambda: waited.append(1))
+        for one in (place, near):
+            ranges.begin(one, 5, 20)
+        assert near not in ranges
+        assert (place in ranges) == bool(requests)
+        opened = ranges.opened(place)
+        assert ranges.opened(place) is opened
+        opened.fetch(5, 20, tmp_path)
+        assert opened.read_at(6, 3) == DATA[6:9]
+        assert server.ranges("/a").count("bytes=5-24") == 1
+        assert len(waited) == opened.requests == 1
+        while ranges:
+            ranges.popitem()

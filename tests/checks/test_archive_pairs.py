@@ -1,0 +1,192 @@
+"""What `verify OLD NEW` reports about two archives: which records differ, where they are, and what the proof says."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cdxmill import recompress
+from cdxmill.commands.per_archive.verify_archives import VerifiedArchives, verify_archives
+from cdxmill.options.packing import Comparing
+
+from ..commands.test_recompress import decompressed
+from ..commands.test_recompress_proof import members, record, response
+from .checking import Told
+
+A, B, C, D, X, Y = (record("resource", name.encode() * 9) for name in "ABCDXY")
+NOT_THE_SAME = "; write it again with cdxmill recompress --replace"
+
+
+def compared(old: str, new: str) -> tuple[list[str], VerifiedArchives]:
+    """What is reported about a pair, and the sums."""
+    told = Told()
+    found = verify_archives(Comparing(old, new, processes=1), told)
+    return told.lines, found
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(old: list[bytes], new: list[bytes]) -> None:
+    Path("old.warc").write_bytes(b"".join(old))
+    Path("new.warc.gz").write_bytes(members(*new))
+
+
+def at(*before: bytes) -> int:
+    return sum(map(len, before))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told", "different"),
+    [
+        ([A, B, C], [A, B, C], [], 0),
+        (
+            [A, B, C],
+            [A, X, C],
+            [f"@{at(members(A))}: record 2 is not the same as record 2 of old.warc, at offset {at(A)}"],
+            1,
+        ),
+        (
+            [A, B, C, D],
+            [A, X],
+            [
+                f"@{at(members(A))}: record 2 is not the same as record 2 of old.warc, at offset {at(A)}",
+                f": lacks record 3 of old.warc, at offset {at(A, B)} ({len(C)} bytes)",
+                f": lacks record 4 of old.warc, at offset {at(A, B, C)} ({len(D)} bytes)",
+            ],
+            3,
+        ),
+        (
+            [A, B],
+            [X, Y, B],
+            [
+                "@0: record 1 is not the same as record 1 of old.warc, at offset 0",
+                f"@{at(members(X))}: record 2 is not in old.warc ({len(Y)} bytes)",
+            ],
+            2,
+        ),
+        (
+            [A, B, C],
+            [X, B, Y],
+            [
+                "@0: record 1 is not the same as record 1 of old.warc, at offset 0",
+                f"@{at(members(X), members(B))}: record 3 is not the same as record 3 of old.warc, at offset {at(A, B)}",
+            ],
+            2,
+        ),
+    ],
+)
+def test_each_record_that_differs_is_reported_with_both_places(
+    old: list[bytes], new: list[bytes], told: list[str], different: int
+) -> None:
+    write(old, new)
+    lines, found = compared("old.warc", "new.warc.gz")
+    assert lines == [f"new.warc.gz{line}{NOT_THE_SAME}" for line in told]
+    same = [one for one in old if one in new]
+    assert (found.records, found.content, found.different) == (len(same), at(*same), different)
+    assert (found.old, found.new, found.proven) == (at(*old), at(*map(gzip.compress, new)), 0)
+
+
+@pytest.mark.parametrize(("missing", "more"), [(20, 0), (21, 1)])
+def test_of_many_differences_the_first_20_are_reported_and_all_are_counted(missing: int, more: int) -> None:
+    records = [record("resource", b"%d" % number) for number in range(missing)]
+    write([A, *records], [A])
+    lines, found = compared("old.warc", "new.warc.gz")
+    assert len(lines) == 20 + bool(more)
+    assert (found.records, found.different) == (1, missing)
+    assert lines[20:] == ([f"new.warc.gz: {more} more errors"] if more else [])
+
+
+def test_the_cause_of_a_difference_is_reported_before_it() -> None:
+    corrupt = bytearray(gzip.compress(B))
+    corrupt[-5] ^= 1
+    Path("old.warc").write_bytes(A + B + C)
+    Path("new.warc.gz").write_bytes(members(A) + corrupt + members(C))
+    first, *others = compared("old.warc", "new.warc.gz")[0]
+    assert first.startswith(f"new.warc.gz@{at(members(A))}: gzip")
+    assert any("lacks record 2 of old.warc" in line or "record 2 is not" in line for line in others)
+
+
+@pytest.fixture
+def proven() -> None:
+    """`a.warc.gz`, and `out/a.warc.zst` with its proof."""
+    Path("a.warc.gz").write_bytes(members(A, B, C))
+    assert recompress("a.warc.gz", output="out").failures == []
+
+
+def test_a_pair_with_a_proof_is_compared_with_it(proven: None) -> None:
+    assert compared("a.warc.gz", "out/a.warc.zst") == ([], compared("a.warc.gz", "out/a.warc.zst")[1])
+    assert compared("a.warc.gz", "out/a.warc.zst")[1].proven == 1
+    old, new = Path("a.warc.gz").read_bytes(), Path("out/a.warc.zst").read_bytes()
+    changed = bytearray(old)
+    changed[4] ^= 1  # the time in a gzip header
+    Path("a.warc.gz").write_bytes(changed)
+    (line,) = compared("a.warc.gz", "out/a.warc.zst")[0]
+    assert line.startswith(f"a.warc.gz: has {len(old)} bytes and the SHA-256 ")
+    assert f", but the proof has {len(old)} bytes and " in line
+    Path("a.warc.gz").write_bytes(old)
+    Path("out/a.warc.zst").write_bytes(new + b"\x50\x2a\x4d\x18\1\0\0\0x")  # a frame that zstd skips
+    (line,) = compared("a.warc.gz", "out/a.warc.zst")[0]
+    assert line.startswith(f"out/a.warc.zst: has {len(new) + 9} bytes and the SHA-256 ")
+
+
+def test_the_proof_of_another_old_archive_is_only_of_the_new_one(proven: None) -> None:
+    """The new one may have been made of a file that is gone."""
+    Path("b.warc").write_bytes(A + B + C)
+    lines, found = compared("b.warc", "out/a.warc.zst")
+    assert (lines, found.proven, found.records) == ([], 0, 3)
+    with Path("out/a.warc.zst").open("ab") as file:
+        file.write(b"\x50\x2a\x4d\x18\1\0\0\0x")
+    (line,) = compared("b.warc", "out/a.warc.zst")[0]
+    assert line.startswith("out/a.warc.zst: has ")
+
+
+@pytest.fixture
+def carried() -> list[bytes]:
+    """`a.warc.gz` with two damaged parts next to each other and a third; the contents of its new archive, which carries all."""
+    corrupt = bytearray(gzip.compress(response(b"page" * 99)))
+    corrupt[40:43] = b"\xff\xff\xff"
+    Path("a.warc.gz").write_bytes(members(A) + corrupt * 2 + members(B) + corrupt + members(C))
+    recompress("a.warc.gz", output="out", to="gz", keep_damaged=True)
+    Path("out/a.warc.gz.proof.json").unlink()
+    return decompressed(Path("out/a.warc.gz"))
+
+
+def test_damage_is_reported_unless_its_part_was_carried_over(carried: list[bytes]) -> None:
+    lines, found = compared("a.warc.gz", "out/a.warc.gz")
+    parts = [one for one in carried if b"WARC-Damaged-Range" in one]
+    assert (lines, found.carried, found.records) == ([], len(parts), 3)
+    assert len(parts) >= 2
+    for part in parts:
+        Path("out/a.warc.gz").write_bytes(members(*(one for one in carried if one is not part)))
+        start = int(part.partition(b"bytes=")[2].partition(b"-")[0])
+        lines, found = compared("a.warc.gz", "out/a.warc.gz")
+        assert lines, part[:90]
+        assert all(line.startswith(f"a.warc.gz@{start}: ") for line in lines), lines
+        assert found.carried == len(parts) - 1
+    shutil.copyfile("a.warc.gz", "other.warc.gz")
+    Path("out/a.warc.gz").write_bytes(members(*(one for one in carried if one not in parts)))
+    assert len(compared("other.warc.gz", "out/a.warc.gz")[0]) >= len(parts)
+
+
+def test_a_carried_part_of_other_bytes_is_a_record_too_many(carried: list[bytes]) -> None:
+    part = next(one for one in carried if b"WARC-Damaged-Range" in one)
+    Path("out/a.warc.gz").write_bytes(
+        members(*(one[:-6] + b"??\r\n\r\n" if one is part else one for one in carried))
+    )
+    lines, _ = compared("a.warc.gz", "out/a.warc.gz")
+    assert lines[0].startswith(f"a.warc.gz@{at(members(A))}: ")
+    assert any("record 2 is not in a.warc.gz" in line for line in lines)
+
+
+def test_an_archive_that_cannot_be_read_is_reported() -> None:
+    Path("old.warc").write_bytes(A)
+    lines, found = compared("old.warc", "absent.warc.gz")
+    assert [line.partition(" (")[0] for line in lines] == ["absent.warc.gz: cannot be read"]
+    assert found[1:10] == (0,) * 9
