@@ -166,7 +166,7 @@ def test_an_index_is_not_written_beside_other_shards(
     ("path", "options", "title"),
     [
         ("CC-MAIN-2024-42/indexes", [], "CC-MAIN-2024-42"),
-        ("web: 'one' # \u00fc", [], "web: 'one' # \u00fc"),
+        ("web: 'one' # \u00fc\U0001f577", [], "web: 'one' # \u00fc\U0001f577"),
         ("web", ["--title", 'October "2024"\tIndex'], 'October "2024"\tIndex'),
     ],
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.cli.main import main
+from cdxmill.commands.clusters import publish as publishing
 
 from ..material.cdx_files import write_plain
 from ..material.clusters import check_cluster
@@ -59,3 +60,25 @@ def test_a_copy_of_another_cluster_that_is_not_finished_is_not_continued(
     (here / "D/metadata.yaml").unlink()
     check_cluster(here / "D", LINE + b"\n")
     assert not list(here.glob("D/*-00001*"))
+
+
+def test_a_cluster_that_is_published_already_is_not_written_again(here: Path) -> None:
+    """A reader, or rsync, takes a file that was written for a new one."""
+    (here / "C/archives.tsv").write_text("a.warc.gz\t/warcs/a.warc.gz\n")
+    assert publish("C", "D") == 0
+    before = {path.name: path.stat().st_ino for path in (here / "D").iterdir()}
+    assert before.keys() >= {"archives.tsv", "cluster.loc", "cluster.idx", "cluster.json", "metadata.yaml"}
+    assert publish("C", "D") == 0
+    assert {path.name: path.stat().st_ino for path in (here / "D").iterdir()} == before
+
+
+def test_a_run_that_is_killed_while_publish_waits_for_the_lock_is_noticed(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert publish("other", "D") == 0
+    monkeypatch.setattr(publishing, "mend", lambda place, note: (here / "D/.replaces").touch())
+    for target in ("C", "D"), ("D", "D"):
+        before = contents(here / "D")
+        assert publish("--replace", *target) == 3
+        assert "another run was killed while it replaced the cluster; run it again" in capfd.readouterr().err
+        assert contents(here / "D") == {**before, ".replaces": b""}
