@@ -25,7 +25,7 @@ def rows_of(records: list[Record]) -> list[bytes]:
     for name, offset, length in records:
         place = f"{'-' if length is None else length} {offset} {name}"
         line = f"com,a)/ 20200101000000 http://a.com/ text/html 200 - - - {place}".encode()
-        found.append(asked.row_of(line, 0, 0, pytest.fail))
+        found.append(asked.row_of(line, 0, 0, lambda error: pytest.fail(str(error))))
     return [row for row in found if row is not None]
 
 
