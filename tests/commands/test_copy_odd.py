@@ -10,6 +10,8 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.commands.copying.output import CopyOutput
+from cdxmill.messages import Step
+from cdxmill.running.progress import listened_to
 from cdxmill.running.resume import WorkDirectory
 
 from ..material.trees import build
@@ -73,7 +75,10 @@ def test_what_is_left_of_a_killed_run_and_cannot_be_read_is_copied_again(
     assert len(results) > 1
     results[1].write_bytes(junk)
     Path("out/.work", results[-1].name.replace(".json", ".warc")).unlink(missing_ok=True)
-    assert run("out", "-q") == 0
+    steps: list[Step] = []
+    with listened_to(steps.append):
+        assert run("out", "-q") == 0
+    assert steps[-1].done == steps[-1].total == len(rows("out")), "what was copied before counts"
     assert rows("out") == rows("whole/out")
     assert not Path("out/.work").exists()
 
