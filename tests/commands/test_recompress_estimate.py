@@ -16,6 +16,8 @@ import zstandard
 from bench.warc_corpus import WarcRecipe, make_records
 from cdxmill import UsageError, recompress, recompress_estimate
 from cdxmill.commands.per_archive import estimate
+from cdxmill.stages.records.pack_contents import Packer, packed_size
+from cdxmill.stages.records.read_contents import Content
 from tests.stages.records.test_read_zst import members
 
 if TYPE_CHECKING:
@@ -184,10 +186,10 @@ def test_few_records_are_packed_if_archives_are_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those of a kind that no record was packed of are expected to become as all others do."""
-    data, pack, packed = pages(1, 200), estimate.packed_size, list[int]()
+    data, packed = pages(1, 200), list[int]()
 
-    def counted(content: estimate.Content, packer: estimate.Packer) -> int:
-        packed.append(pack(content, packer))
+    def counted(content: Content, packer: Packer) -> int:
+        packed.append(packed_size(content, packer))
         return packed[-1]
 
     (tmp_path / "a.warc.gz").write_bytes(data)
