@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from cdxmill.cli.main import main
+from cdxmill.outputs.side_files import retire
+from cdxmill.storage.location import locate
+
 from ..conftest import RunCdxmill
 
 
@@ -55,6 +59,24 @@ def test_the_mark_of_a_removed_index_goes_when_the_index_is_written(
         assert list((tmp_path / "out").glob(".*.again")) == []
 
 
+@pytest.mark.parametrize("killed", range(1, 8))
+def test_what_a_killed_run_has_removed_is_written_again_without_its_option(
+    killed: int, pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any of the index, the table and the proof. Each is of the same archive as before."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copyfile(pywb_warcs / "example.warc.gz", "a.warc.gz")
+    call = ["recompress", "-q", "-p", "1", "-o", "out", "a.warc.gz"]
+    assert main([*call, "--index", "--offsets"]) == 0
+    before = [gzip.decompress(Path("out", name).read_bytes()) for name in NAMES[1:3]]
+    for number, name in enumerate(NAMES[1:]):
+        if killed >> number & 1:
+            retire(locate(Path("out", name)))
+    assert main(call) == 0
+    assert sorted(path.name for path in Path("out").iterdir() if path.name not in OWN) == NAMES
+    assert [gzip.decompress(Path("out", name).read_bytes()) for name in NAMES[1:3]] == before
+
+
 def test_an_index_of_the_old_archive_that_a_killed_run_has_marked_is_replaced(
     pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill
 ) -> None:
@@ -83,3 +105,5 @@ def test_an_index_beside_its_archive_may_be_packed_by_another_program(
 
 
 NAMES = ["a.warc.zst", "a.warc.zst.cdx.gz", "a.warc.zst.offsets.gz", "a.warc.zst.proof.json"]
+OWN = {".outputs.tsv", "failures.tsv"}
+"""The records of runs."""

@@ -76,9 +76,10 @@ def test_a_server_has_a_minute_to_start(clock: Clock, monkeypatch: pytest.Monkey
         asked.append(clock.now)
         raise ConnectionRefusedError
 
-    monkeypatch.setattr(serve.socket, "create_connection", refuse)
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        with pytest.raises(StoppedError, match="wayback did not start; see its messages above"):
-            serve._wait_until_up(process, "127.0.0.1", 1)
+    monkeypatch.setattr("socket.create_connection", refuse)
+    too_late = pytest.raises(StoppedError, match="wayback did not start; see its messages above")
+    command = [sys.executable, "-c", "input()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process, too_late:
+        serve._wait_until_up(process, "127.0.0.1", 1)
     assert 1055 < asked[-1] < 1061
     assert 100 < len(asked) < 1000
