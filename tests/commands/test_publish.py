@@ -321,6 +321,7 @@ DAMAGE: dict[str, tuple[Damage, str]] = {
         "line 2: out of order",
     ),
     "a fifth column": (edit_part(lambda part: part.replace(b"\n", b"\t1\n", 1)), "line 1: expected 4 columns"),
+    "fifth columns, of which the first is reported": (edit_part(lambda part: part.replace(b"\n", b"\t1\n")), "line 1: expected 4 columns"),
     "a line that is not an index line": (edit_part(lambda part: b"\n" + part), "line 1: not a line of a ZipNum index"),
     "corrupt split points": (
         lambda directory: (directory / "splits.seq").write_bytes(b"precious"),
