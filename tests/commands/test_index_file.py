@@ -133,3 +133,12 @@ def test_archives_without_captures_have_an_empty_index(
     assert capfd.readouterr().out == ""
     assert Path("a.cdxj").read_bytes() == gzip.decompress(Path("a.cdxj.gz").read_bytes()) == b""
     assert gzip.decompress(Path("out/a.cdx.gz").read_bytes()) == b""
+
+
+def test_an_archive_that_is_missing_has_no_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["index", "-p", "1", "-o", "out", "absent.warc.gz"]) == 1
+    said = capfd.readouterr().err
+    assert "0 captures of 1 archive (0 B)\n1 failure in 1 input, listed in out/failures.tsv\n" in said
