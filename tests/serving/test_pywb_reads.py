@@ -83,3 +83,27 @@ def test_a_server_has_a_minute_to_start(clock: Clock, monkeypatch: pytest.Monkey
         serve._wait_until_up(process, "127.0.0.1", 1)
     assert 1055 < asked[-1] < 1061
     assert 100 < len(asked) < 1000
+
+
+class Looking:
+    """What `serve --watch` does meanwhile, so often. Then the server is told to end."""
+
+    pause = 0.001
+
+    def __init__(self, process: subprocess.Popen[bytes], times: int) -> None:
+        self._process, self.left = process, times
+
+    def look(self) -> None:
+        self.left -= 1
+        if not self.left and self._process.stdin is not None:
+            self._process.stdin.close()
+
+
+def test_a_directory_is_looked_at_again_and_again_until_the_server_ends() -> None:
+    command = [sys.executable, "-c", "import sys; sys.stdin.read(); sys.exit(5)"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        looking = Looking(process, 3)
+        assert serve._wait(process, looking) == 5
+    assert looking.left <= 0
+    with subprocess.Popen([sys.executable, "-c", "raise SystemExit(6)"]) as process:
+        assert serve._wait(process, None) == 6
