@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -107,3 +108,14 @@ def test_a_directory_is_looked_at_again_and_again_until_the_server_ends() -> Non
     assert looking.left <= 0
     with subprocess.Popen([sys.executable, "-c", "raise SystemExit(6)"]) as process:
         assert serve._wait(process, None) == 6
+
+
+def test_ctrl_c_reaches_this_command_and_not_its_server() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    code = "import signal; raise SystemExit(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
+    with serve._running([sys.executable, "-c", code]) as process:
+        assert signal.getsignal(signal.SIGINT) is before
+        assert process.wait() == 1
+    with pytest.raises(StoppedError, match="absent: cannot be started"), serve._running(["/absent"]):
+        pass
+    assert signal.getsignal(signal.SIGINT) is before
