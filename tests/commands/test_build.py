@@ -160,3 +160,17 @@ def test_an_archive_that_a_list_cannot_name_is_noted(
         assert notes == number
         listed = Path("C/archives.tsv")
         assert (listed.read_text().count("\n") if listed.exists() else 0) == 2 - number
+
+
+@pytest.mark.parametrize(("inputs", "left"), [(["new.cdxj"], 2), (["C/cdx/iana*.gz"], 1), (["C/cdx"], 0)])
+def test_indexes_of_a_cluster_that_was_replaced_are_noted_if_the_new_one_is_not_of_them(
+    inputs: list[str], left: int, two: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(two) == 0
+    Path("new.cdxj").write_bytes(b"com,example)/ 2020 {}\n")
+    assert main(["zipnum", "-p", "1", "-s", "2", "--replace", "-o", "C", *inputs]) == 0
+    said = capfd.readouterr().err
+    what = {1: "1 index file", 2: "2 index files"}.get(left, "no")
+    assert (f"C/cdx: note: still has {what} of the cluster that was replaced" in said) == (left > 0)
+    assert ("still has" in said) == (left > 0)
+    assert len(list(Path("C/cdx").glob("*.gz"))) == 2
