@@ -11,6 +11,7 @@ from cdxmill.cli.main import main
 from cdxmill.storage.location import Location
 
 from ..conftest import RunCdxmill
+from ..material.failing_disk import fail_reads
 
 
 def test_archives_with_one_name_are_all_indexed(
@@ -92,3 +93,84 @@ def test_nothing_is_left_of_a_cluster_that_was_built_again(
     assert [path.name for path in tmp_path.iterdir()] == ["C"]
     assert Path("C/cdx/mine").read_bytes() == b"precious"
     assert [path.name[:4] for path in Path("C/cdx").glob("*.gz")] == ["iana"]
+
+
+@pytest.fixture
+def two(pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The call that builds C from two archives."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("iana.warc.gz", "example.warc.gz"):
+        shutil.copy(pywb_warcs / name, name)
+    return ["build", "-p", "1", "-s", "1", "-o", "C", "iana.warc.gz", "example.warc.gz"]
+
+
+def test_without_an_archive_that_a_sick_disk_has_no_cluster_is_written(
+    two: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The next run continues."""
+    with monkeypatch.context() as patch:
+        fail_reads(patch, "iana.warc.gz")
+        assert main(two) == 3
+    assert "C: no cluster was written, because 1 input could not be read" in capfd.readouterr().err
+    assert not list(Path("C").glob("cluster.*"))
+    assert main(two) == 0
+    said = capfd.readouterr().err
+    assert "171 captures of 1 archive (" in said
+    assert "1 up to date" in said
+    assert Path("C/archives.tsv").read_text().count("\n") == 2
+
+
+def test_without_any_archive_that_can_be_read_no_cluster_is_written(
+    two: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in two[-2:]:
+        Path(name).unlink()
+    assert main(two) == 1
+    assert "C: no archive can be read, so no cluster was written" in capfd.readouterr().err
+    assert not list(Path("C").glob("cluster.*"))
+
+
+def test_a_cluster_that_is_replaced_gives_its_indexes_to_the_new_one(
+    two: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Archives that were indexed are not read again."""
+    assert main(two[:-1]) == 0
+    before = {path.name: path.stat().st_ino for path in Path("C/cdx").glob("*.gz")}
+    capfd.readouterr()
+    assert main([*two, "--replace"]) == 0
+    said = capfd.readouterr().err
+    assert " of 1 archive (" in said
+    assert "1 up to date" in said
+    after = {path.name: path.stat().st_ino for path in Path("C/cdx").glob("*.gz")}
+    assert (len(before), len(after), before.items() <= after.items()) == (1, 2, True)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_an_archive_that_a_list_cannot_name_is_noted(
+    number: int, two: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in two[-number:]:
+        Path(name).rename(f"tab\t{name}")
+    call = [*two[:-number], *(f"tab\t{name}" for name in two[-number:])]
+    for _ in range(2):
+        assert main(call) == 0
+        notes = capfd.readouterr().err.count(
+            "note: not in archives.tsv, because of a tab or a line end in its name"
+        )
+        assert notes == number
+        listed = Path("C/archives.tsv")
+        assert (listed.read_text().count("\n") if listed.exists() else 0) == 2 - number
+
+
+@pytest.mark.parametrize(("inputs", "left"), [(["new.cdxj"], 2), (["C/cdx/iana*.gz"], 1), (["C/cdx"], 0)])
+def test_indexes_of_a_cluster_that_was_replaced_are_noted_if_the_new_one_is_not_of_them(
+    inputs: list[str], left: int, two: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(two) == 0
+    Path("new.cdxj").write_bytes(b"com,example)/ 2020 {}\n")
+    assert main(["zipnum", "-p", "1", "-s", "2", "--replace", "-o", "C", *inputs]) == 0
+    said = capfd.readouterr().err
+    what = {1: "1 index file", 2: "2 index files"}.get(left, "no")
+    assert (f"C/cdx: note: still has {what} of the cluster that was replaced" in said) == (left > 0)
+    assert ("still has" in said) == (left > 0)
+    assert len(list(Path("C/cdx").glob("*.gz"))) == 2

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.commands.clusters.zipnum import build_cluster
+from cdxmill.commands.clusters.zipnum import build_cluster, output_place
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
+from cdxmill.errors import UsageError
+from cdxmill.options.clusters import ClusterOutput
 from cdxmill.running.failures import Failures
 from tests.storage.range_server import serving
 
@@ -155,3 +157,15 @@ def test_a_directory_may_be_named_like_an_index(built: Path, tmp_path: Path, run
     directory = Path(shutil.copytree(built, tmp_path / "crawl.idx"))
     assert run_cdxmill("lookup", directory, "http://host003.com/*").stdout
     assert run_cdxmill("verify", "-q", directory).returncode == 0
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+def test_no_engine_writes_a_cluster_to_a_place_that_its_files_cannot_name(is_local: bool) -> None:
+    for output, reason in (("a\tb", "a tab or a line end"), ("http://host/c", "not a local directory")):
+        with pytest.raises(UsageError, match=reason):
+            output_place(ClusterOutput(output=output), is_local=is_local)
+    if is_local:
+        with pytest.raises(UsageError, match="build the cluster locally, then copy it with cdxmill publish"):
+            output_place(ClusterOutput(output="s3://bucket/c"), is_local=True)
+    else:
+        assert output_place(ClusterOutput(output="s3://bucket/c"), is_local=False) == "s3://bucket/c"

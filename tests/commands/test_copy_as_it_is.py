@@ -240,3 +240,16 @@ def test_a_file_name_with_a_nul_or_a_line_end_is_a_failure_and_the_rest_is_copie
     assert done.returncode == 1
     assert done.stderr.count(reason) == 1
     assert len(copied(damaged / "out")) == 2
+
+
+def test_a_key_with_a_nul_is_a_failure_and_the_rest_is_copied(
+    damaged: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lines = (damaged / "a.cdxj").read_text().splitlines(keepends=True)
+    (damaged / "b.cdxj").write_text("".join(sorted([*lines, f"com\0,{lines[-1]}"])))
+    call = ["copy", "-q", "-p", "1", "--any-digest", "--archives", damaged, "-o", damaged / "out"]
+    assert main([*map(str, call), str(damaged / "b.cdxj")]) == 1
+    assert (
+        capfd.readouterr().err.count("the key, the file name or the timestamp has a line end or a NUL") == 1
+    )
+    assert len(copied(damaged / "out")) == 2

@@ -109,3 +109,27 @@ def test_records_are_written_where_the_system_copies_no_ranges(
     (row, last) = (tmp_path / "copy/copy-00000.tsv").read_text().splitlines()[1:]
     assert int(row.split("\t")[6]) + 10 == int(last.split("\t")[6])
     assert (tmp_path / "copy/copy-00000.warc.gz").stat().st_size == int(last.split("\t")[6]) + 10
+
+
+def test_a_file_has_at_most_the_wanted_bytes_unless_one_record_has_more(tmp_path: Path) -> None:
+    unit, names = tmp_path / "unit", ("a", "b", "c", "d", "e")
+    unit.write_bytes(b"0123456789" * 5)
+
+    def sizes(number: int, most: int) -> list[int]:
+        target = tmp_path / str(number) / "copy"
+        target.mkdir(parents=True)
+        with CopyOutput(Finished(locate(target)), most, HEAD) as output:
+            assert output.add(WARC, unit, rows(*names)) == 5
+            output.finish()
+        unit.write_bytes(b"0123456789" * 5)
+        archives = [path.read_bytes() for path in sorted(target.glob("*.warc.gz"))]
+        assert (output.files, output.bytes) == (len(archives), sum(map(len, archives)))
+        assert sorted(path.name for path in target.iterdir()) == sorted(
+            f"copy-{at:05d}.{kind}" for at in range(len(archives)) for kind in ("warc.gz", "cdxj", "tsv")
+        )
+        return list(map(len, archives))
+
+    (whole,) = sizes(0, 1 << 20)
+    assert sizes(1, whole - 30)[0] == whole - 30
+    assert sizes(2, whole - 31)[0] == whole - 40
+    assert len(sizes(3, 1)) == 5

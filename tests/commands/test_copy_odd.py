@@ -10,6 +10,9 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.commands.copying.output import CopyOutput
+from cdxmill.messages import Step
+from cdxmill.running.progress import listened_to
+from cdxmill.running.resume import WorkDirectory
 
 from ..material.trees import build
 from .test_copy_classic import NAME
@@ -72,9 +75,74 @@ def test_what_is_left_of_a_killed_run_and_cannot_be_read_is_copied_again(
     assert len(results) > 1
     results[1].write_bytes(junk)
     Path("out/.work", results[-1].name.replace(".json", ".warc")).unlink(missing_ok=True)
-    assert run("out", "-q") == 0
+    steps: list[Step] = []
+    with listened_to(steps.append):
+        assert run("out", "-q") == 0
+    assert steps[-1].done == steps[-1].total == len(rows("out")), "what was copied before counts"
     assert rows("out") == rows("whole/out")
     assert not Path("out/.work").exists()
+
+
+@pytest.mark.usefixtures("here")
+def test_a_result_that_cannot_be_read_back_stops_the_run_and_the_next_one_continues(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save = WorkDirectory.save
+
+    def broken(work: WorkDirectory, name: str, content: object) -> None:
+        save(work, name, content)
+        if name == "unit-000001":
+            (work.scratch.directory / f"{name}.json").write_bytes(b"{")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(WorkDirectory, "save", broken)
+        assert run("out", "-q") == 3
+    assert "unit-000001.json: cannot be read; run it again" in capsys.readouterr().err
+    assert rows("out") == []
+    assert run("out", "-q") == run("whole/out", "-q") == 0
+    assert rows("out") == rows("whole/out")
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(("name", "stem"), [("_", "copy"), ("a b&c", "a_b_c"), ("x-1.+", "x-1.+")])
+def test_files_are_named_after_their_directory(name: str, stem: str) -> None:
+    """Without characters that a shell or a URL takes for others."""
+    assert run(name, "-q") == 0
+    assert {path.name for path in Path(name).iterdir()} == {
+        f"{stem}-00000.{kind}" for kind in ("cdxj", "tsv", "warc.gz")
+    }
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("rate", "status"),
+    [("0", 2), ("-1", 2), ("nan", 2), ("1000001", 2), ("0.5", 0), ("1", 0), ("1000000", 0)],
+)
+def test_a_rate_is_a_number_that_one_can_wait_for(
+    rate: str, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = next(line for line in Path("all.cdxj").read_text().splitlines() if line.startswith("org,iana)/ab"))
+    Path("one.cdxj").write_text(f"{line}\n")
+    assert run("out", "-q", "--rate", rate, source="one.cdxj") == status
+    assert ("expected a number of requests per second" in capsys.readouterr().err) == (status == 2)
+    assert Path("out").exists() == (status == 0)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("number", [20, 21])
+def test_the_first_record_names_what_was_asked_for(number: int) -> None:
+    """Without the directories of this machine, and not a thousand URLs."""
+    urls = ["*.org", *(f"host{n}.net" for n in range(1, number))]
+    assert (
+        main(
+            ["copy", "-q", "-p", "1", "-o", "out", "--archives", "w", str(Path("all.cdxj").resolve()), *urls]
+        )
+        == 0
+    )
+    with gzip.open("out/out-00000.warc.gz") as file:
+        head = file.read(2000).decode().partition("description: ")[2].partition("\r\n")[0]
+    more = " ..." if number > 20 else ""
+    assert head == f"captures of {', '.join(urls[:20])}{more}, copied from all.cdxj"
 
 
 @pytest.mark.usefixtures("here")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cdxmill.cli.main import main
 from tests.conftest import RunCdxmill
 
 
@@ -118,3 +119,26 @@ def test_the_number_of_shards_follows_from_the_size(directory: Path, run_cdxmill
         assert (directory / "z" / name).read_bytes() == (directory / "one" / name).read_bytes()
     again = run_cdxmill("zipnum", "-o", "z", "-s", "1", "a.cdxj", cwd=directory)
     assert b"unchanged" in again.stderr, "it is the same run"
+
+
+def test_archives_without_captures_have_an_empty_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """That is no failure: a crawl may have begun a file and found nothing."""
+    monkeypatch.chdir(tmp_path)
+    head = b"WARC/1.0\r\nWARC-Type: warcinfo\r\nWARC-Date: 2020-01-01T00:00:00Z\r\nContent-Length: 3\r\n\r\n"
+    Path("a.warc.gz").write_bytes(gzip.compress(head + b"a:b\r\n\r\n"))
+    for output in ("a.cdxj", "a.cdxj.gz", "out", "-"):
+        assert main(["index", "-p", "1", "-o", output, "a.warc.gz"]) == 0
+    assert capfd.readouterr().out == ""
+    assert Path("a.cdxj").read_bytes() == gzip.decompress(Path("a.cdxj.gz").read_bytes()) == b""
+    assert gzip.decompress(Path("out/a.cdx.gz").read_bytes()) == b""
+
+
+def test_an_archive_that_is_missing_has_no_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["index", "-p", "1", "-o", "out", "absent.warc.gz"]) == 1
+    said = capfd.readouterr().err
+    assert "0 captures of 1 archive (0 B)\n1 failure in 1 input, listed in out/failures.tsv\n" in said

@@ -166,7 +166,7 @@ def test_an_index_is_not_written_beside_other_shards(
     ("path", "options", "title"),
     [
         ("CC-MAIN-2024-42/indexes", [], "CC-MAIN-2024-42"),
-        ("web: 'one' # \u00fc", [], "web: 'one' # \u00fc"),
+        ("web: 'one' # \u00fc\U0001f577", [], "web: 'one' # \u00fc\U0001f577"),
         ("web", ["--title", 'October "2024"\tIndex'], 'October "2024"\tIndex'),
     ],
 )
@@ -322,6 +322,7 @@ DAMAGE: dict[str, tuple[Damage, str]] = {
         "line 2: out of order",
     ),
     "a fifth column": (edit_part(lambda part: part.replace(b"\n", b"\t1\n", 1)), "line 1: expected 4 columns"),
+    "fifth columns, of which the first is reported": (edit_part(lambda part: part.replace(b"\n", b"\t1\n")), "line 1: expected 4 columns"),
     "a line that is not an index line": (edit_part(lambda part: b"\n" + part), "line 1: not a line of a ZipNum index"),
     "corrupt split points": (
         lambda directory: (directory / "splits.seq").write_bytes(b"precious"),

@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from cdxmill.cli.main import main
+from cdxmill.outputs.side_files import retire
+from cdxmill.storage.location import locate
+
 from ..conftest import RunCdxmill
 
 
@@ -55,6 +59,69 @@ def test_the_mark_of_a_removed_index_goes_when_the_index_is_written(
         assert list((tmp_path / "out").glob(".*.again")) == []
 
 
+@pytest.mark.parametrize("killed", range(1, 8))
+def test_what_a_killed_run_has_removed_is_written_again_without_its_option(
+    killed: int, pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any of the index, the table and the proof. Each is of the same archive as before."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copyfile(pywb_warcs / "example.warc.gz", "a.warc.gz")
+    call = ["recompress", "-q", "-p", "1", "-o", "out", "a.warc.gz"]
+    assert main([*call, "--index", "--offsets"]) == 0
+    before = [gzip.decompress(Path("out", name).read_bytes()) for name in NAMES[1:3]]
+    for number, name in enumerate(NAMES[1:]):
+        if killed >> number & 1:
+            retire(locate(Path("out", name)))
+    assert main(call) == 0
+    assert sorted(path.name for path in Path("out").iterdir() if path.name not in OWN) == NAMES
+    assert [gzip.decompress(Path("out", name).read_bytes()) for name in NAMES[1:3]] == before
+
+
+INDEX, TABLE, PROOF = ".cdx.gz", ".offsets.gz", ".proof.json"
+
+
+@pytest.mark.parametrize(
+    ("first", "lost", "then", "is_written"),
+    [
+        ("", "", "", False),
+        ("", "", "--update", False),
+        ("", "", "--index", True),
+        ("", "", "--offsets", True),
+        ("--index", "", "--index", False),
+        ("--offsets", "", "--offsets", False),
+        ("--index", INDEX, "--index", True),
+        ("--index", INDEX, "--index --update", True),
+        ("--index", INDEX, "", False),
+        ("--offsets", TABLE, "--offsets", True),
+        ("--offsets", TABLE, "--offsets --update", True),
+        ("--offsets", TABLE, "", False),
+        ("", PROOF, "", True),
+        ("", PROOF, "--update", False),
+    ],
+)
+def test_an_archive_is_written_again_if_it_lacks_what_is_wanted(
+    first: str,
+    lost: str,
+    then: str,
+    is_written: bool,
+    pywb_warcs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without --update, an archive needs its proof. What is not asked for is not missed."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copyfile(pywb_warcs / "example.warc.gz", "a.warc.gz")
+    call, new = ["recompress", "-q", "-p", "1", "-o", "out", "a.warc.gz"], Path("out/a.warc.zst")
+    assert main([*call, *first.split()]) == 0
+    before = new.stat().st_ino
+    Path(f"{new}{lost or '.none'}").unlink(missing_ok=True)
+    assert main([*call, *then.split()]) == 0
+    assert (new.stat().st_ino != before) == is_written
+    assert Path(f"{new}{INDEX}").exists() == ("--index" in then or (first == "--index" and not lost))
+    assert Path(f"{new}{TABLE}").exists() == ("--offsets" in then or (first == "--offsets" and not lost))
+    assert Path(f"{new}{PROOF}").exists() == (is_written or lost != PROOF)
+
+
 def test_an_index_of_the_old_archive_that_a_killed_run_has_marked_is_replaced(
     pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill
 ) -> None:
@@ -83,3 +150,5 @@ def test_an_index_beside_its_archive_may_be_packed_by_another_program(
 
 
 NAMES = ["a.warc.zst", "a.warc.zst.cdx.gz", "a.warc.zst.offsets.gz", "a.warc.zst.proof.json"]
+OWN = {".outputs.tsv", "failures.tsv"}
+"""The records of runs."""

@@ -16,6 +16,8 @@ import zstandard
 from bench.warc_corpus import WarcRecipe, make_records
 from cdxmill import UsageError, recompress, recompress_estimate
 from cdxmill.commands.per_archive import estimate
+from cdxmill.stages.records.pack_contents import Packer, packed_size
+from cdxmill.stages.records.read_contents import Content
 from tests.stages.records.test_read_zst import members
 
 if TYPE_CHECKING:
@@ -150,6 +152,56 @@ def test_of_many_archives_some_are_read(tmp_path: Path, monkeypatch: pytest.Monk
         monkeypatch.setattr(estimate, "READ", most)
         found = recompress_estimate(tmp_path, processes=1)
         assert (found.archives, found.read) == (3, read)
+
+
+def test_what_some_archives_would_take_is_expected_of_all(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three archives of the same content, of which one is read."""
+    for number in range(3):
+        (tmp_path / f"{number}.warc.gz").write_bytes(pages(5))
+    single = recompress_estimate(tmp_path / "1.warc.gz", dictionary=trained / "d", processes=1)
+    monkeypatch.setattr(estimate, "READ", single.before)
+    found = recompress_estimate(tmp_path, dictionary=trained / "d", processes=1)
+    assert (single.read, found.read, single.dictionaries, found.dictionaries) == (1, 1, 1, 3)
+    assert (found.records, found.before) == (3 * single.records, 3 * single.before)
+    assert found.after == pytest.approx(3 * single.after, abs=3)
+    assert found.kinds.keys() == single.kinds.keys()
+    for kind, (before, after) in single.kinds.items():
+        assert found.kinds[kind] == pytest.approx((3 * before, 3 * after), abs=3)
+
+
+def test_the_kinds_with_the_most_bytes_have_lines_of_their_own(tmp_path: Path) -> None:
+    records = [media(number, b"image/x%d" % number, 1000 * number) for number in range(1, 15)]
+    (tmp_path / "a.warc.gz").write_bytes(b"".join(records))
+    found = recompress_estimate(tmp_path / "a.warc.gz", processes=1)
+    largest = [f"response image/x{number}" for number in range(14, 2, -1)]
+    assert list(found.kinds) == [*largest, "other kinds"]
+    assert found.kinds["other kinds"][0] == sum(map(len, records[:2]))
+    assert found.kinds[largest[0]][0] == len(records[-1])
+    assert sum(before for before, _ in found.kinds.values()) == found.before
+
+
+def test_few_records_are_packed_if_archives_are_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a kind that no record was packed of are expected to become as all others do."""
+    data, packed = pages(1, 200), list[int]()
+
+    def counted(content: Content, packer: Packer) -> int:
+        packed.append(packed_size(content, packer))
+        return packed[-1]
+
+    (tmp_path / "a.warc.gz").write_bytes(data)
+    whole = recompress_estimate(tmp_path / "a.warc.gz", processes=1)
+    monkeypatch.setattr(estimate, "packed_size", counted)
+    for share in (0.1, 0.9):
+        packed.clear()
+        monkeypatch.setattr(estimate, "PACKED", int(len(data) * share))
+        found = recompress_estimate(tmp_path / "a.warc.gz", processes=1)
+        assert share - 0.1 < len(packed) / whole.records < share + 0.1
+        assert found.records == whole.records
+        assert found.after == pytest.approx(whole.after, rel=0.1)
 
 
 def test_the_time_is_one_for_all_records_if_some_are_packed(

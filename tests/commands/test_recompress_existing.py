@@ -9,6 +9,9 @@ import pytest
 import zstandard
 
 from cdxmill.cli.main import main
+from cdxmill.commands.per_archive.ask import repacking_options
+from cdxmill.errors import UsageError
+from cdxmill.options.packing import Recompressing
 
 from ..material.existing import directory, errors, state
 
@@ -122,3 +125,30 @@ def test_a_dictionary_becomes_a_part_of_the_archive(directory: Path) -> None:
     assert zstandard.get_frame_parameters(data[first:]).dict_id == 40000
     assert main(["recompress", "--to", "gz", "-o", "back", OUTPUT]) == 0
     assert recompress("a.warc.gz") == 2, "without a dictionary it is another archive"
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ("recompress --estimate -", "an archive from a pipe cannot be read twice"),
+        ("recompress -o out -", "an archive from a pipe has no name for its output"),
+        ("reindex -o out --offsets a.offsets.gz -", "an index from a pipe has no name for its output"),
+        ("scan -o out --where status=200 -", "an archive from a pipe has no name for its output"),
+        ("build -o out -", "build cannot read an archive from a pipe"),
+    ],
+)
+def test_a_pipe_is_refused_by_commands_that_name_outputs_after_inputs(
+    call: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Before it is read, or a directory is made."""
+    monkeypatch.chdir(tmp_path)
+    assert main(call.split()) == 2
+    assert reason in capfd.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("to", "highest"), [("gz", 12), ("zst", 22)])
+def test_the_highest_level_is_one_that_the_library_has(to: str, highest: int) -> None:
+    assert repacking_options(Recompressing(inputs="a.warc.gz", to=to, level=highest)).level == highest
+    with pytest.raises(UsageError, match=f"--level: {to} has levels 1 to {highest}"):
+        repacking_options(Recompressing(inputs="a.warc.gz", to=to, level=highest + 1))

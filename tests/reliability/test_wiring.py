@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from cdxmill.cli.main import COMMANDS
+from cdxmill.messages import Step
 from cdxmill.running.lock import hold
+from cdxmill.running.progress import listened_to
 
 from .writers import CALLS, READ_ONLY, files_in, run
 
@@ -225,3 +227,34 @@ def test_names_may_have_odd_characters(name: str, world: Path, capfd: pytest.Cap
     text = capfd.readouterr().err
     assert status == (1 if "bad.warc.gz" in words or "mine" in words else 0), text
     assert all(line.isprintable() for line in text.splitlines()), text
+
+
+READ_ONLY_CALLS = {
+    "estimate": "recompress --estimate 0.warc.gz bad.warc.gz",
+    "check what exists": "recompress --to gz --level 1 -o w/o 0.warc.gz",
+    "verify": "verify c --against 0.cdxj --archives .",
+    "verify, archives": "verify 0.warc.gz w/packed/0.warc.gz",
+}
+COUNTED = {"checking shards", "merging shards", "exporting", "packing", "waiting for readers"}
+"""Steps that show no bytes: what is done is counted."""
+FAILED = {"bad.warc.gz": 1, "mine": 3}
+"""The failures of calls with these words."""
+REPORTING = {"indexing", "recompressing", "scanning", "copying", "estimating"}
+"""The steps that meet them."""
+
+
+@pytest.mark.parametrize("name", [*CALLS, *READ_ONLY_CALLS])
+def test_the_progress_of_each_step_ends_when_all_is_done(name: str, world: Path) -> None:
+    """Else a bar stays short of its end, and whoever follows a run waits for the rest."""
+    call = {**CALLS, **READ_ONLY_CALLS}[name]
+    if name == "check what exists":
+        run(call)
+    steps: dict[str, Step] = {}
+    with listened_to(lambda step: steps.update({step.name: step})):
+        run(call)
+    wanted = next((number for word, number in FAILED.items() if word in call.split()), 0)
+    for step in steps.values():
+        assert step.done == (step.total or step.done)
+        assert step.bytes >= step.total_bytes
+        assert bool(step.total_bytes) == (step.total > 0 and step.name not in COUNTED)
+        assert step.failures == (wanted if step.name in REPORTING else 0)

@@ -17,6 +17,7 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.cluster.output import put_in_place
 from cdxmill.commands.clusters import publish
+from cdxmill.commands.copying.output import CopyOutput
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.running import lock
 from cdxmill.running.lock import check_held, hold, renew_held
@@ -270,6 +271,31 @@ def test_a_run_that_has_lost_its_lock_does_not_switch(
     assert main(["lookup", str(place), "b.com"]) == 0
     assert ".lock" not in place.entries()
     assert {name for name in place.parent.entries() if name.startswith(".")} == set()
+
+
+@pytest.mark.parametrize("command", ["publish", "copy"])
+def test_a_run_that_has_lost_its_lock_finishes_no_file(
+    command: str, elsewhere: str, inputs: dict[str, Path], monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Another run may have written a file of this name."""
+    place, cluster = locate(f"{elsewhere}/{command}"), str(inputs["cluster"])
+    archives = ["--archives", str(inputs["warc"].parent)]
+    calls: dict[str, tuple[list[str], Any, str]] = {
+        "publish": (["publish", cluster, str(place)], publish, "_finish"),
+        "copy": (["copy", *archives, "-o", str(place), cluster, "*.org"], CopyOutput, "finish"),
+    }
+    call, owner, name = calls[command]
+    finish = getattr(owner, name)
+
+    def taken(*words: Any) -> None:
+        lock_of(place)
+        finish(*words)
+
+    monkeypatch.setattr(owner, name, taken)
+    assert main([*call, "-q", "-p", "1"]) == 3
+    assert TAKEN in capsys.readouterr().err
+    assert not [found for found in place.entries() if found.endswith((".warc.gz", "cluster.json"))]
 
 
 @pytest.mark.parametrize("data", [b'{"run": "x"}', b'{"run": "x", "host": "h", "renewed": null}'])

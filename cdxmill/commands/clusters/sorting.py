@@ -54,7 +54,7 @@ def _sort_tasks(inventory: Inventory, scratch: Path, options: ZipnumOptions) -> 
             sample_size=size,
             ceiling=ceiling,
             convert=options.convert,
-            shards=options.shards if options.points is None else len(options.points) + 1,
+            shards=options.shards,
             most_runs=share_of_runs(len(groups)),
             excluded=options.excluded,
         )

@@ -26,19 +26,19 @@ class QuerySize:
     requests: int = 0
     unknown: int = 0
     """Captures whose index line has no length."""
-    _last: Planned | None = None
-    _first: Planned | None = None
+    _run: tuple[Planned, Planned] | None = None
+    """The first and the last capture of the request so far."""
 
     def add(self, one: Planned) -> None:
         """Count a capture. They come in the order of the plan."""
-        last, first = self._last, self._first
+        run = self._run
         self.captures += 1
         self.bytes += one.location.length or 0
         self.unknown += one.location.length is None
-        self.archives += last is None or last.location.filename != one.location.filename
-        if first is None or last is None or not is_near(first, last, one):
-            self.requests, self._first = self.requests + 1, one
-        self._last = one
+        self.archives += run is None or run[1].location.filename != one.location.filename
+        if run is None or not is_near(*run, one):
+            self.requests, run = self.requests + 1, (one, one)
+        self._run = run[0], one
 
 
 def check(asked: Asked, failures: Failures) -> list[QuerySize]:

@@ -284,12 +284,14 @@ class _CopyRun:
 
     def _completed(self, units: Sequence[Unit], phase: _Phase) -> Iterator[int]:
         """Copy the units that no earlier run has copied. The numbers of all units, in the order in which they end."""
-        left = []
+        left, done = [], 0
         for unit in units:
-            if _is_valid(self._work, unit.number, self._finished):
-                yield unit.number
-            else:
+            copied = _copied(self._work, unit.number, self._finished)
+            if copied is None:
                 left.append(unit)
+            else:
+                done += copied
+                yield unit.number
         limit = RateLimit(self._options.rate)
         copier = UnitCopier(
             self._asked.places, self._work, phase.plan, self._finished, limit.wait, self._options
@@ -297,6 +299,7 @@ class _CopyRun:
         total = phase.size.bytes if len(left) == len(units) else 0
         with Progress("copying", phase.size.captures, total, self._options.quiet) as progress:
             self._failures.show_on(progress)
+            progress.done = done
             for index, result in run_tasks(copier, left, self._options.processes, progress.tick):
                 self._requests += result.requests
                 self._fetched += result.fetched
@@ -311,20 +314,21 @@ def _are_in(part: Part, finished: Finished) -> bool:
     return bool(finished.captures) and all(one in finished for one in part.records())
 
 
-def _is_valid(work: WorkDirectory, number: int, finished: Finished) -> bool:
-    """Whether the result of an earlier run can be used: all was copied, and its files are there or are finished."""
+def _copied(work: WorkDirectory, number: int, finished: Finished) -> int | None:
+    """The captures of a unit that an earlier run has copied; None if it lacks some, or a file that is not finished."""
     found = work.load(unit_name(number))
     if found is None:
-        return False
+        return None
     directory = work.scratch.directory
     try:
         result = UnitResult.from_json(found)
-        return not result.failures and all(
+        is_whole = not result.failures and all(
             _are_in(part, finished) or unit_file(directory, number, kind).stat().st_size == part.size
             for kind, part in result.parts.items()
         )
     except (OSError, AttributeError, TypeError, KeyError, ValueError):
-        return False
+        return None
+    return result.captures if is_whole else None
 
 
 def _about(asked: Asked) -> list[tuple[str, str]]:

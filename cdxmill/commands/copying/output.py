@@ -166,7 +166,6 @@ class CopyOutput:
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         for file in self._open.values():
             file.abort()
-        self._open.clear()
 
     def add(self, kind: str, data: Path, part: Part) -> int:
         """Append a unit's records of a kind, which are in the file `data`; not those that are finished.

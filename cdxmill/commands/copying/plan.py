@@ -54,7 +54,7 @@ class Planned(NamedTuple):
     @property
     def key(self) -> bytes:
         """The key of the index line."""
-        return self.line.split(b" ", 1)[0]
+        return _key_of(self.line)
 
     @property
     def identity(self) -> Identity:
@@ -102,8 +102,8 @@ class Asked(NamedTuple):
             skip(InputError(source.name, str(error)))
             return None
         name, time = (text.encode("utf-8", "surrogateescape") for text in (found.filename, found.timestamp))
-        if {0, 10} & {*name, *time}:
-            reason = f"the file name or the timestamp has a line end or a NUL: {line[:80]!r}"
+        if {0, 10} & {*_key_of(line), *name, *time}:
+            reason = f"the key, the file name or the timestamp has a line end or a NUL: {line[:80]!r}"
             skip(InputError(source.name, reason))
             return None
         if source.places == ArchivePlaces(None) and _OF_CRAWL in line:
@@ -171,7 +171,11 @@ def _rows(asked: Asked, skip: Callable[[InputError], None]) -> Iterator[list[byt
 def _row(
     name: bytes, offset: int, time: bytes, length: int | None, query: int, source: int, line: bytes
 ) -> bytes:
-    return _ROW % (name, offset, time, line.split(b" ", 1)[0], length or 0, query, source, line)
+    return _ROW % (name, offset, time, _key_of(line), length or 0, query, source, line)
+
+
+def _key_of(line: bytes) -> bytes:
+    return line.partition(b" ")[0]
 
 
 def read_rows(rows: Iterable[bytes]) -> Iterator[tuple[bytes, Planned]]:
@@ -233,17 +237,18 @@ class PlanSize(NamedTuple):
 def write_plan(rows: Iterable[tuple[bytes, Planned]], file: IO[bytes], runs: IO[bytes]) -> PlanSize:
     """Write rows to a file, each with its LF; and to `runs`, for each run, the place of its first row and its bytes."""
     captures = size = requests = position = start = in_run = 0
-    first = last = None
+    run: tuple[Planned, Planned] | None = None
     for row, one in rows:
-        if first is None or last is None or not is_near(first, last, one):
-            if first is not None:
+        if run is None or not is_near(*run, one):
+            if run is not None:
                 runs.write(_RUN.pack(start, in_run))
-            requests, first, start, in_run = requests + 1, one, position, 0
-        in_run = max(in_run, one.end - first.location.offset)
+            requests, run, start, in_run = requests + 1, (one, one), position, 0
+        run = run[0], one
+        in_run = max(in_run, one.end - run[0].location.offset)
         file.write(row + b"\n")
         position += len(row) + 1
-        captures, size, last = captures + 1, size + (one.location.length or 0), one
-    if first is not None:
+        captures, size = captures + 1, size + (one.location.length or 0)
+    if run is not None:
         runs.write(_RUN.pack(start, in_run))
     return PlanSize(captures, size, requests)
 

@@ -164,17 +164,24 @@ def _pack(place: Location, asked: Exporting, copied: Path, work: WorkDirectory) 
         "software": _SOFTWARE,
     }
     about = {name: value for name, value in known.items() if value is not None}
-    with Progress("packing", len(parts.archives), quiet=asked.quiet) as progress:
+    with Progress("packing", len(list(parts.files())), quiet=asked.quiet) as progress:
         pages = parts.make(progress.tick)
         with _writing(place, asked.replace, work.scratch.directory / "made/package") as out:
             write_wacz(
-                parts.files(),
+                _counted(parts.files(), progress),
                 out,
                 about,
                 lambda package: _signed(asked.sign_command, hash_of(package), created),
                 progress.tick,
             )
     return pages
+
+
+def _counted(files: Iterator[tuple[str, Path]], progress: Progress) -> Iterator[tuple[str, Path]]:
+    """The same files. Each is done when the next one is asked for."""
+    for file in files:
+        yield file
+        progress.advance()
 
 
 @contextmanager

@@ -218,7 +218,7 @@ _NUMBER = regex(r"\d{1,18}", re.ASCII)
 _LENGTH = regex(r"0*[1-9]\d{0,17}", re.ASCII)
 
 USUAL_LINE = regex(
-    rb'\S+ (\d{14}) {"url": "[^"\\]*"(?:, "(?:mime|mime-detected|status|digest)": "[^"\\]*")*'
+    rb'[^\s\0]+ (\d{14}) {"url": "[^"\\]*"(?:, "(?:mime|mime-detected|status|digest)": "[^"\\]*")*'
     rb', "length": "([1-9]\d{0,17})", "offset": "(\d{1,18})", "filename": "([ !#-\[\]-~]+)"'
     rb'(?:, "(?:charset|languages|truncated|redirect)": "[^"\\]*")*}'
 )
