@@ -18,7 +18,7 @@ MINIMAL = CaptureOptions(records=None, minimal=True)
 SHA1_OF_HI = b"STOZ4CGBFHDYL57SK3UC7PQKGDTNDLSA"
 
 
-def record(kind: bytes, block: bytes = PAGE, is_arc: bool = False, **fields: bytes | None) -> Record:
+def record(kind: bytes, block: bytes = PAGE, is_arc: bool = False, **fields: Any) -> Record:
     """A record; None removes a field."""
     headers: dict[bytes, bytes | None] = {
         b"warc-type": kind,
