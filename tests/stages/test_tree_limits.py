@@ -156,18 +156,26 @@ KEPT = BY_HAND[50:64], BY_HAND[64:78], BY_HAND[78:]
     ],
     ids=["before", "lower", "upper", "later", "last", "behind", "unsorted", "empty"],
 )
-@pytest.mark.parametrize("is_compiled", [False, True])
 def test_a_data_block_that_the_index_does_not_match_is_reported(
-    blocks: tuple[bytes, ...], low: bytes, high: bytes, reason: str, number: int, remote: bool,
-    is_compiled: bool, monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    if not is_compiled:
-        monkeypatch.setattr(search_tree, "outline_block", None)
+    blocks: tuple[bytes, ...], low: bytes, high: bytes, reason: str, number: int, remote: bool
+) -> None:
     data = b"".join(block.ljust(14, b"\0") for block in blocks)
     reader = reader_of(by_hand(ROOT, LEFT, RIGHT, data=data), 2, remote)
     with pytest.raises(DamagedTreeError, match=reason) as error:
         found(reader, low, high)
     assert error.value.offset == 8 + 14 * number
+
+
+@pytest.mark.parametrize("block", [b"b\0\1\0a\0\2\0", b"", b"a\0\1", b"a\0\1\0a"])
+def test_a_corrupt_block_is_found_without_compiled_code(
+    block: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_tree, "outline_block", None)
+    data = by_hand(ROOT, LEFT, RIGHT, data=b"".join((block.ljust(14, b"\0"), *KEPT[1:])))
+    for remote in (False, True):
+        with pytest.raises(DamagedTreeError, match="the data block is corrupt") as error:
+            found(reader_of(data, 2, remote), b"a", b"b")
+        assert error.value.offset == 50
 
 
 def test_index_blocks_outside_of_their_parent_are_reported() -> None:
