@@ -66,7 +66,7 @@ FIELDS, ANVL = b"application/warc-fields", b"text/anvl; charset=utf-8"
     ],
 )
 def test_records_that_describe_others_get_no_line(
-    kind: bytes, fields: dict[str, bytes | None], usual: bool, all_records: bool
+    kind: bytes, fields: dict[str, Any], usual: bool, all_records: bool
 ) -> None:
     for options, has_line in ((USUAL, usual), (ALL, all_records)):
         found = made(record(kind, **fields), options)
@@ -107,7 +107,7 @@ def test_a_record_without_a_date_gets_a_line_and_a_note(is_arc: bool) -> None:
 
 
 def test_odd_fields_are_noted_in_arc_files_only() -> None:
-    odd = {"warc_ip_address": b"nowhere"}
+    odd: dict[str, Any] = {"warc_ip_address": b"nowhere"}
     note, _ = made(record(b"response", is_arc=True, **odd))
     assert note == Note(7, "odd address in the ARC header ('nowhere')")
     assert [type(one) for one in made(record(b"response", **odd))] == [Capture]
@@ -168,7 +168,7 @@ def test_type_status_and_digest_of_each_kind_of_record(one: Record, fields: tupl
 
 
 def test_the_type_that_a_crawler_has_identified_is_not_that_of_a_revisit() -> None:
-    fields = {"warc_identified_payload_type": b"image/png", "warc_truncated": b"length"}
+    fields: dict[str, Any] = {"warc_identified_payload_type": b"image/png", "warc_truncated": b"length"}
     found, again = (capture(record(kind, **fields)) for kind in (b"response", b"revisit"))
     assert (found.mime_detected, again.mime_detected) == (b"image/png", None)
     assert found.truncated == again.truncated == b"length"

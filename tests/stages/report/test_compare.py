@@ -34,7 +34,8 @@ def spoilt() -> Iterator[tuple[str, Any]]:
     places += [("by", "host", "complete"), ("by", "host", "rows")]
     places += [("by", "host", "rows", 1), ("by", "host", "rows", 1, "name"), ("by", "host", "rows", 1, "captures")]  # type: ignore[list-item] # fmt: skip
     for place in places:
-        for value in (None, 2.5, "x", [], {}, ...):
+        values: tuple[Any, ...] = (None, 2.5, "x", [], {}, ...)
+        for value in values:
             found = copy.deepcopy(REPORT)
             *before, last = place
             part: Any = found
