@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import Any
 
 import pytest
 
 from cdxmill.capture import Capture, CommonLine, CrawlNotes, Damage, Note, Record
 from cdxmill.stages.captures.capture_options import CaptureOptions, clean_url
-from cdxmill.stages.captures.index_archive import MAX_DAMAGE, CaptureLines, Findings
+from cdxmill.stages.captures.index_archive import MAX_DAMAGE, CaptureLines, Findings, index_archive
 from cdxmill.stages.captures.make_captures import make_captures
 
 URL = b"http://example.com/a"
@@ -252,3 +253,30 @@ def test_lines_come_in_lists_and_each_is_counted(count: int) -> None:
     assert [len(some) for some in found] == [size for size in (min(count, 1000), count - 1000) if size > 0]
     assert lines.findings.captures == count
     assert (len(lines.findings.damage), len(lines.findings.notes)) == (1, 1)
+
+
+COMMON = (
+    b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Date: 2024-05-17T23:41:22Z\r\nWARC-Record-ID: <urn:x:1>\r\n"
+    b"WARC-Target-URI: http://a.com/\r\nWARC-Payload-Digest: sha1:%b\r\nContent-Length: 46\r\n\r\n"
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\nHi\r\n\r\n"
+)
+LINES = {
+    "cdxj": b'com,a)/ 20240517234122 {"url": "http://a.com/", "mime": "text/html", "status": "200", "digest": "%b", "length": "%d", "offset": "0", "filename": "x"}',
+    "cdx11": b"com,a)/ 20240517234122 http://a.com/ text/html 200 %b - - %d 0 x",
+    "cdx9": b"com,a)/ 20240517234122 http://a.com/ text/html 200 %b - 0 x",
+}
+
+
+@pytest.mark.parametrize("is_checked", [False, True])
+@pytest.mark.parametrize("line_format", LINES)
+def test_the_line_of_a_common_record_in_each_format(line_format: str, is_checked: bool) -> None:
+    for digest, is_right in ((SHA1_OF_HI, True), (b"A" * 32, False)):
+        data = gzip.compress(COMMON % digest, mtime=0)
+        options = CaptureOptions(check_digests=is_checked)
+        lines = index_archive(lambda at, size, data=data: data[at : at + size], b"x", options, line_format)  # type: ignore[misc]
+        found = [line for some in lines for line in some]
+        has_line = is_right or not is_checked
+        wanted = LINES[line_format]
+        assert found == [wanted % ((digest, len(data))[: wanted.count(b"%")])] * has_line
+        assert len(lines.findings.damage) == (not has_line)
+        assert lines.findings.captures == has_line
