@@ -264,6 +264,7 @@ def test_a_long_item_ends_with_a_whole_character(item: str, size: int) -> None:
     found = cut_item(item.encode())
     assert len(found) == size
     assert item.startswith(found.decode())
+    assert len(cut_item(b"\x80" * 1100)) == MAX_ITEM - 3  # no characters
 
 
 def test_the_memory_of_a_tally_without_compiled_code_grows_with_its_items() -> None:

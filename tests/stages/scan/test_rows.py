@@ -279,7 +279,7 @@ def test_another_sample_is_refused(text: str) -> None:
 def test_the_smallest_numbers_are_kept() -> None:
     smallest = Smallest(3)
     seen: list[float] = []
-    for number in (0.5, 0.9, 0.1, 0.7, 0.5, 0.05, 0.9):
+    for number in (0.5, 0.9, 0.1, 0.7, 0.7, 0.5, 0.5, 0.05, 0.9):
         assert smallest.takes(number) == (len(seen) < 3 or number < sorted(seen)[2])
         smallest.add(number)
         seen.append(number)
