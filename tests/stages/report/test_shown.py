@@ -217,3 +217,13 @@ def test_bars_without_captures_have_no_width() -> None:
     assert 'style="width:0.0%"' in bars([{"name": "a", "captures": 0}])
     assert "1,000" in bars([{"name": "<a>", "captures": 1000}])
     assert "&lt;a&gt;" in bars([{"name": "<a>", "captures": 1000}])
+
+
+@pytest.mark.parametrize(("size", "end"), [(290, "x"), (291, "\u2026"), (400, "\u2026")])
+def test_a_long_title_is_cut(size: int, end: str) -> None:
+    page = format_page(
+        report(inputs=["x" * size], failures={"number": 1, "first": ["y" * (size + 10)]})
+    ).decode()
+    for found in re.findall("<h1>(.*?)</h1>|<title>(Rep.*?)</title>|<li>(y.*?)</li>", page):
+        assert (len("".join(found)), "".join(found)[-1].replace("y", "x")) == (300, end)
+    assert page.count("<h1>") == page.count("<li>y") == 1
