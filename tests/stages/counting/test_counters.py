@@ -355,5 +355,11 @@ def test_links_of_json_are_found_in_both_ways(value: Any, expected: Any, is_odd:
 def test_servers_of_json_are_found_in_both_ways(headers: Any, expected: list[bytes], more: Any) -> None:
     value = response(Headers=headers) | more
     assert server_values(json.dumps(value).encode()) == expected
-    for none in ({}, {"Envelope": None}, {"Envelope": {}}, {"Envelope": {"Payload-Metadata": None}}):
+    nothing: list[dict[str, Any]] = [
+        {},
+        {"Envelope": None},
+        {"Envelope": {}},
+        {"Envelope": {"Payload-Metadata": None}},
+    ]
+    for none in nothing:
         assert server_values(json.dumps({**none, **more}).encode()) is None
