@@ -212,3 +212,8 @@ def test_without_compiled_code_python_adds_up(monkeypatch: pytest.MonkeyPatch) -
     take_text(sums, line(), 0, [])
     assert len(sums) == 9
     assert sums.sampled("urls")[1] == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_text_may_start_with_an_empty_line(kind: Any) -> None:
+    assert total(summed(kind, b"", line(), line(key="com,b)/")), "captures") == 2
