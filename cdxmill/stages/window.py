@@ -160,7 +160,9 @@ def inflate_start(window: Window, offset: int, size: int) -> bytes:
     try:
         head = window.get(offset, 2 * _FIRST + size)
         start = header_size(head) or _skip_header(window, offset)
-        data = head[start:] if start <= _FIRST else window.get(offset + start, _FIRST + size)
+        head = window.get(offset, _FIRST + size)
+        start = header_size(head) or _skip_header(window, offset)
+        data = window.get(offset + start, _FIRST + size)
         return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, size)
     except (ValueError, zlib.error):
         return b""

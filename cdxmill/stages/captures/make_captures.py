@@ -140,8 +140,8 @@ def _digest(record: Record, payload_start: int) -> bytes | None:
 
 
 def _redirect(url: bytes, status: bytes | None, location: bytes) -> bytes | None:
-    """The absolute target of a redirect; None for other statuses."""
-    if status is None or status[:1] != b"3" or status == b"304":
+    """The absolute target of a Location, which only redirects have; None for 304, or if it is invalid."""
+    if status == b"304":
         return None
     location = text_of(location) or b""
     if location.startswith((b"http://", b"https://")):

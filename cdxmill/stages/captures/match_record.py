@@ -55,7 +55,7 @@ def wrong_digest(record: Record, content: Iterator[bytes], digest: str) -> str |
     if len(block) == record.size:
         start = payload_start(record.headers, block)
         own = digest_of(memoryview(block)[start:])
-        if own == wanted or own == digest_of(block):
+        if own == wanted or digest_of(block) == wanted:
             return None
     if record.headers.get(b"warc-truncated") or wanted in _other_digests(record, content):
         return None

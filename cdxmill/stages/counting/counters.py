@@ -105,7 +105,7 @@ def _media(headers: Headers) -> bytes:
 
 @cache
 def _media_type(content_type: bytes) -> bytes:
-    return media_type(content_type) or b""
+    return media_type(content_type)
 
 
 def count_words(record: Record, tally: Tally) -> None:

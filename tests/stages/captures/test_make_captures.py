@@ -84,10 +84,37 @@ def test_the_line_of_a_request_has_the_key_of_its_response() -> None:
     assert alone.urlkey == b"com,example)/a"
 
 
+def test_records_without_ids_belong_to_no_other() -> None:
+    asking, answer = (
+        record(kind, b"", bytes(one.block)) for kind, one in ((b"request", POST), (b"response", RESPONSE))
+    )
+    for one in (asking, answer):
+        del one.headers[b"warc-record-id"]
+    assert keys(asking, answer) == keys(answer, asking) == [b"com,example)/a"]
+
+
+def test_the_line_of_a_request_without_its_response_has_its_own_key() -> None:
+    everything = CaptureOptions(records=None, post_append=True)
+    stranger = record(b"request", b"<other>", bytes(POST.block), b"<elsewhere>")
+    captures = list(make_captures(iter([POST, RESPONSE, stranger, RESPONSE]), b"f", everything))
+    assert [one.urlkey for one in captures if isinstance(one, Capture)] == [
+        *[WITH_X % 1] * 2,
+        *[b"com,example)/a"] * 2,
+    ]
+
+
 def test_the_request_of_another_capture_adds_nothing() -> None:
     other = record(b"response", b"<other>", b"HTTP/1.1 200 OK\r\n\r\nHo")
     assert keys(POST, RESPONSE, other) == [WITH_X % 1, b"com,example)/a"]
     assert keys(other, RESPONSE, POST) == [b"com,example)/a", WITH_X % 1]
+    assert keys(other, POST, RESPONSE) == [b"com,example)/a", WITH_X % 1]
+
+
+def test_a_request_that_adds_nothing_has_the_key_of_its_url() -> None:
+    everything = CaptureOptions(records=None, post_append=True)
+    for records in ([RESPONSE, GET], [GET, RESPONSE]):
+        captures = [one for one in make_captures(iter(records), b"f", everything) if isinstance(one, Capture)]
+        assert [one.urlkey for one in captures] == [b"com,example)/a"] * 2
 
 
 def test_the_last_notes_that_are_not_empty_are_used() -> None:

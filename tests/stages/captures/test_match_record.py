@@ -10,10 +10,15 @@ import zlib
 import pytest
 
 from cdxmill.capture import Record
-from cdxmill.formats.lines.capture_fields import record_location
+from cdxmill.formats.lines.capture_fields import RecordLocation, record_location
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.index_archive import LINE_FORMATS, index_archive
-from cdxmill.stages.captures.match_record import capture_of_record, difference, wrong_digest
+from cdxmill.stages.captures.match_record import (
+    capture_of_record,
+    difference,
+    is_same_url,
+    wrong_digest,
+)
 from cdxmill.stages.records.read_records import read_records
 
 URLS = [
@@ -136,3 +141,73 @@ def test_a_payload_that_only_begins_as_a_chunk_does_is_decoded() -> None:
     assert isinstance(record, Record)
     assert wrong_digest(record, iter([data[:-4]]), digest_of(text)) is None
     assert wrong_digest(record, iter([data[:-4]]), digest_of(b"")) is not None
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "digest", "is_wrong"),
+    [
+        (b"response", b"", ONE, True),
+        (b"response", b"", f"sha1:{ONE}", True),
+        (b"resource", b"", ONE, True),
+        (b"metadata", b"", ONE, True),
+        (b"conversion", b"", ONE, True),
+        (b"response", b"", digest_of(b"Hi"), False),
+        (b"response", b"", f"sha1:{digest_of(b'Hi')}", False),
+        (b"revisit", b"", ONE, False),  # it has no payload
+        (b"request", b"", ONE, False),
+        (b"response", b"", ONE[:-1], False),  # nothing that could be compared
+        (b"response", b"", "sha256:00", False),
+        (b"response", b"WARC-Truncated: length\r\n", ONE, False),
+        (b"response", b"WARC-Truncated: length\r\n", digest_of(b"Hi"), False),
+    ],
+)
+def test_the_digest_of_a_line_is_that_of_a_payload_which_is_whole(
+    kind: bytes, more: bytes, digest: str, is_wrong: bool
+) -> None:
+    block = b"Hi" if kind in (b"resource", b"metadata", b"conversion") else b"HTTP/1.1 200 OK\r\n\r\nHi"
+    data = response_of(block).replace(b"WARC-Type: response\r\n", b"WARC-Type: %b\r\n%b" % (kind, more))
+    (record,) = read_records(lambda pos, size: data[pos : pos + size])
+    assert isinstance(record, Record)
+    found = wrong_digest(record, iter((data,)), digest)
+    assert (found is not None) == is_wrong
+    assert not is_wrong or found == f"the payload does not have the digest {ONE} of the index line"
+    del record.headers[b"warc-payload-digest"]  # then its capture has the SHA-1 of the payload
+    assert wrong_digest(record, iter((data,)), digest) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "timestamp", "differs"),
+    [
+        ("http://a.com/", "20240101000000", ""),
+        ("http://a.com/", "-", ""),
+        ("http://a.com/", "2024010100000000", ""),  # more digits, as some ARC files have
+        ("http://a.com/", "20240101000001", "is from 20240101000000"),
+        ("http://a.com/", "soon", "is from 20240101000000"),
+        ("", "20240101000000", ""),
+        ("http://www.A.com", "20240101000000", ""),
+        ("http://a.com/x", "20240101000000", "is of http://a.com/, the index line is of http://a.com/x"),
+        ("http://[a", "20240101000000", "is of http://a.com/"),
+    ],
+)
+def test_url_and_timestamp_of_a_record_are_those_of_the_line(url: str, timestamp: str, differs: str) -> None:
+    data = (RECORD % "http://a.com/").encode()
+    (record,) = read_records(lambda pos, size: data[pos : pos + size])
+    assert isinstance(record, Record)
+    found = difference(capture_of_record(record), RecordLocation("x", 0, None, url, timestamp, "", ""))
+    assert differs in (found or "")
+    assert (found is None) == (not differs)
+
+
+def test_a_record_without_a_url_matches_no_line() -> None:
+    data = (RECORD % "").encode()
+    (record,) = read_records(lambda pos, size: data[pos : pos + size])
+    assert isinstance(record, Record)
+    found = difference(capture_of_record(record), RecordLocation("x", 0, None, "http://a.com/", "-", "", ""))
+    assert found == "the record has no URL, the index line has http://a.com/"
+
+
+def test_urls_that_have_no_key_are_the_same_only_if_they_are_equal() -> None:
+    odd = "http://a.com:99999/"
+    assert is_same_url(odd.encode(), odd)
+    assert not is_same_url(odd.encode(), f"{odd}x")
+    assert is_same_url(b"http://a.com/\xff", "http://a.com/\udcff")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -11,9 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdxmill.capture import Record
-from cdxmill.stages.counting.counters import COUNTERS, BadRecord, NotWanted
+from cdxmill.stages.counting import counters
+from cdxmill.stages.counting.counters import COUNTERS, BadRecord, MissingLibrary, NotWanted
 from cdxmill.stages.counting.tally import DictTally
 from cdxmill.stages.counting.wat_records import WatLinks, links_of, server_values
+from cdxmill.stages.pages.nesting import NESTED
+from cdxmill.stages.pages.parse_page import CUT
 
 HTML = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n%b\r\n%b"
 URL = b"http://www.example.com/a/"
@@ -180,3 +184,182 @@ def test_words_are_counted_in_plain_text_only() -> None:
     }
     with pytest.raises(NotWanted):
         counted("words", b"a", b"conversion", content_type=b"text/html")
+
+
+LONG = ".".join(["a" * 61] * 3)
+NODES = {
+    "www.b.org": "org.b",
+    "www": "www",
+    "www.www.org": "org.www",
+    "b.www.org": "org.www.b",
+    "under_score.org": "org.under_score",
+    "-.org": "",
+    "a-.org": "",
+    "a..org": "",
+    "1.2.3.4": "",
+    "1.2.3.x": "x.3.2.1",
+    f"{'a' * 63}.org": f"org.{'a' * 63}",
+    f"{'a' * 64}.org": "",
+    f"{LONG}.{'b' * 63}.c": ".".join(["c", "b" * 63, *LONG.split(".")]),
+    f"{LONG}.{'b' * 63}.cc": ".".join(["cc", "b" * 63, *LONG.split(".")]),
+    f"{LONG}.{'b' * 63}.{'c' * 4}": "",
+}
+
+
+@pytest.mark.parametrize(("host", "node"), NODES.items())
+def test_the_name_of_a_host_in_a_graph(host: str, node: str) -> None:
+    expected = {f"com.example {node}".encode(): 1} if node else {}
+    assert counted("links", HTML % (b"", b"<a href='http://%b/'>x</a>" % host.encode())) == expected
+
+
+def test_links_of_a_page_without_a_name_are_not_counted() -> None:
+    page = HTML % (b"", b"<a href='http://b.org/'>x</a>")
+    for url in (b"http://127.0.0.1/", b"http:///"):
+        assert counted("links", page, warc_target_uri=url) == {}
+    assert counted("links", page, warc_target_uri=b"<http://a.org/>") == {b"org.a org.b": 1}
+
+
+def problems(what: str, block: bytes, **fields: bytes) -> list[str]:
+    headers = {b"warc-type": b"response", b"warc-target-uri": URL}
+    headers |= {name.replace("_", "-").encode(): value for name, value in fields.items()}
+    return COUNTERS[what].add(Record(0, 0, headers, block, len(block)), DictTally()) or []
+
+
+@pytest.mark.parametrize("what", ["tags", "links"])
+def test_a_page_of_which_a_part_is_not_counted_is_noted(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = b"<p>" * 9 + b"<b><i>"
+    assert problems(what, HTML % (b"", page)) == []
+    cut = problems(what, HTML % (b"Content-Encoding: gzip\r\n", gzip.compress(page)[:-9]))
+    assert len(cut) == 1
+    assert problems(what, HTML % (b"Content-Encoding: odd\r\n", page)) == ["unknown content encoding 'odd', taken as none"]  # fmt: skip
+    monkeypatch.setattr(counters, "MAX_HTML", len(page))
+    assert problems(what, HTML % (b"", page)) == []
+    monkeypatch.setattr(counters, "MAX_HTML", len(page) - 3)
+    assert problems(what, HTML % (b"", page)) == [CUT]
+    assert b"i" not in counted("tags", HTML % (b"", page))
+    assert counted("tags", HTML % (b"", page))[b"b"] == 1
+    monkeypatch.setattr(counters, "MAX_CONTENT", 6)
+    packed = HTML % (b"Content-Encoding: gzip\r\n", gzip.compress(page))
+    assert problems(what, packed) == ["the decoded body is larger than 6 bytes"]
+    assert counted("tags", packed) == {b"p": 2}
+
+
+def test_a_page_nested_too_deeply_is_noted() -> None:
+    page = HTML % (b"", b"<div>" * 100_000 + b"<a href='http://b.org/'>x</a>")
+    assert problems("links", page) == [NESTED]
+
+
+def test_a_page_that_cannot_be_decoded_names_the_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("brotli", "brotlicffi"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingLibrary, match="brotli"):
+        counted("tags", HTML % (b"Content-Encoding: br\r\n", b"x"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "media", "is_counted"),
+    [
+        (b"conversion", b"text/plain", True),
+        (b"resource", b"text/plain; charset=utf-8", True),
+        (b"conversion", b"text/plain" + b";" * 500, True),
+        (b"conversion", b"text/plainer", False),
+        (b"conversion", b"", False),
+    ],
+)
+def test_words_are_those_of_records_of_plain_text(kind: bytes, media: bytes, is_counted: bool) -> None:
+    if is_counted:
+        assert counted("words", b"a", kind, content_type=media) == {b"a": 1}
+    else:
+        with pytest.raises(NotWanted, match=r"^$"):
+            counted("words", b"a", kind, content_type=media)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        (b"resource", {}),
+        (b"conversion", {}),
+        (b"revisit", {}),
+        (b"response", {"warc_target_uri": b"dns:a.org"}),
+        (b"metadata", {"content_type": b"text/plain"}),
+    ],
+)
+def test_only_a_response_has_a_server(kind: bytes, fields: dict[str, bytes]) -> None:
+    block = b"HTTP/1.1 200 OK\r\nServer: nginx\r\n\r\n"
+    with pytest.raises(NotWanted, match=r"^$"):
+        counted("servers", block, kind, **fields)
+    assert counted("servers", block) == {b"nginx": 1}
+
+
+def about(header: Any) -> dict[str, Any]:
+    """A page whose record has this header."""
+    found = response(HTML_Metadata={"Head": {}})
+    found["Envelope"]["WARC-Header-Metadata"] = header
+    return found
+
+
+PAGES: list[tuple[Any, Any]] = [
+    (response(), None),
+    (response(HTML_Metadata={}), WatLinks(URL.decode(), None, [])),
+    (response(HTML_Metadata={"Head": {}}), WatLinks(URL.decode(), None, [])),
+    (response(HTML_Metadata={"Head": {"Base": "http://b.org/"}}), WatLinks(URL.decode(), "http://b.org/", [])),
+    (
+        response(HTML_Metadata={"Links": [
+            {"path": "A@/href", "url": "/1"}, {"path": "AREA@/href", "url": "/2"}, {"path": "IMG@/src", "url": "/3"},
+            {"path": "A@/href"}, {"url": "/4"}, {"path": "A@/href", "url": ""},
+        ]}),
+        WatLinks(URL.decode(), None, ["/1", "/2"]),
+    ),
+    ({"Envelope": {"Payload-Metadata": response(HTML_Metadata={"Head": {}})["Envelope"]["Payload-Metadata"]}}, None),
+    ({"Envelope": {}}, None),
+    ({"Envelope": None}, None),
+    ({"Envelope": {"Payload-Metadata": None}}, None),
+    ({"Envelope": {"Payload-Metadata": {"HTTP-Response-Metadata": None}}}, None),
+    (response(HTML_Metadata=None), None),
+    (response(HTML_Metadata=[3]), None),
+    (response(HTML_Metadata={"Head": None, "Links": None}), WatLinks(URL.decode(), None, [])),
+    (response(HTML_Metadata={"Head": {"Base": 3}}), WatLinks(URL.decode(), None, [])),
+    (response(HTML_Metadata={"Links": [3, {"path": "A@/href", "url": 3}, {"path": 3, "url": "x"}]}), WatLinks(URL.decode(), None, [])),
+    (about(None), None),
+    (about({}), None),
+    (about({"WARC-Target-URI": ""}), None),
+    (about({"WARC-Target-URI": 3}), None),
+    ({}, None),
+    ([], None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "expected"), PAGES)
+@pytest.mark.parametrize("is_odd", [False, True])
+def test_links_of_json_are_found_in_both_ways(value: Any, expected: Any, is_odd: bool) -> None:
+    """Half a surrogate pair, and a value of another type, are left to Python's own parser."""
+    if is_odd and value != []:
+        value = {**value, "x": "\ud800"}
+    assert links_of(json.dumps(value).encode()) == expected
+
+
+@pytest.mark.parametrize("more", [{}, {"x": "\ud800"}])
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({"Server": "a"}, [b"a"]),
+        ({"SERVER": ["a", 3, "b"], "x": "y"}, [b"a", b"b"]),
+        ({"Server": 3}, []),
+        ({"Servers": "x"}, []),
+        ({"Server": "\ud800"}, [b"?"]),
+        ([], []),
+        (None, []),
+        ({"Server": [["x"]], "server": {"x": "y"}}, []),
+    ],
+)
+def test_servers_of_json_are_found_in_both_ways(headers: Any, expected: list[bytes], more: Any) -> None:
+    value = response(Headers=headers) | more
+    assert server_values(json.dumps(value).encode()) == expected
+    nothing: list[dict[str, Any]] = [
+        {},
+        {"Envelope": None},
+        {"Envelope": {}},
+        {"Envelope": {"Payload-Metadata": None}},
+    ]
+    for none in nothing:
+        assert server_values(json.dumps({**none, **more}).encode()) is None

@@ -12,15 +12,21 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cdxmill.stages import native
+from cdxmill.stages.counting import tally as tally_module
 from cdxmill.stages.counting.tally import (
     MAX_ITEM,
     DictTally,
     Tally,
     clean_item,
+    cut_item,
     new_tally,
+    spill,
+    sum_counts,
     sum_lines,
 )
+from cdxmill.stages.lines.sort_lines import read_slice
 from cdxmill.stages.pages.html_tags import MAX_TAG, start_tags
+from cdxmill.stages.window import ReadAt
 from tests.material.sanitizers import run_sanitized
 
 MARKUP = [
@@ -243,3 +249,60 @@ def test_a_page_has_the_tags_that_another_parser_finds() -> None:
     assert set(parser.found) == {
         b"html", b"head", b"title", b"style", b"script", b"body", b"p", b"br", b"my-tag", b"textarea"
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("item", "size"),
+    [
+        ("x" * MAX_ITEM, MAX_ITEM),
+        ("x" * (MAX_ITEM + 1), MAX_ITEM),
+        *(("x" * (MAX_ITEM - short) + "\u20ac" * 9, MAX_ITEM - short % 3) for short in range(1, 7)),
+        *(("x" * (MAX_ITEM - short) + "\U0001f600" * 9, MAX_ITEM - short % 4) for short in range(1, 9)),
+    ],
+)
+def test_a_long_item_ends_with_a_whole_character(item: str, size: int) -> None:
+    found = cut_item(item.encode())
+    assert len(found) == size
+    assert item.startswith(found.decode())
+    assert len(cut_item(b"\x80" * 1100)) == MAX_ITEM - 3  # no characters
+
+
+def test_the_memory_of_a_tally_without_compiled_code_grows_with_its_items() -> None:
+    tally, other = DictTally(), DictTally()
+    assert tally.size == 0
+    for _ in range(2):
+        tally.add(b"abc", 1)
+    one = tally.size
+    assert one > 3
+    other.add(b"abc", 1)
+    tally.absorb(other)
+    assert (tally.size, other.size) == (one, 0)
+    tally.add(b"abcd", 1)
+    assert tally.size == 2 * one + 1
+    tally.take(b"")
+    assert tally.size == 0
+
+
+def test_a_tally_is_spilled_as_a_run_of_its_lines(tmp_path: Path) -> None:
+    def read_at(name: str) -> ReadAt:
+        data = (tmp_path / name).read_bytes()
+        return lambda offset, size: data[offset : offset + size]
+
+    for number, tally in enumerate(tallies()):
+        for items in (["b", "a", "b"], []):
+            for item in items:
+                tally.add(item.encode(), 1)
+            run = spill(tally, lambda name: (tmp_path / name).open("wb"), f"{number}-{len(items)}")
+            assert run.lines == len(set(items))
+            found = [line for lines in read_slice(read_at, run.whole(), 100) for line in lines]
+            assert found == ([b"a\t1\t%d-3" % number, b"b\t2\t%d-3" % number] if items else [])
+            assert len(tally) == 0
+
+
+def test_sums_come_in_lists_that_are_not_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tally_module, "_LIST", 4)
+    given = [[b"%02d\t1" % (n // 2) for n in range(start, start + 3)] for start in range(0, 30, 3)]
+    found = list(sum_counts(given))
+    assert [line for lines in found for line in lines] == [b"%02d\t2" % n for n in range(15)]
+    assert [len(lines) for lines in found] == [4, 4, 5, 2]
+    assert list(sum_counts([])) == list(sum_counts([[]])) == []

@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
+from cdxmill.stages.scan.expressions import Condition, parse_expression
 from cdxmill.stages.scan.fields import find_field
+from cdxmill.stages.scan.kinds import kind_of
 from cdxmill.stages.scan.plan import Plan
 
 ACCEPTED = """
@@ -71,3 +73,114 @@ def test_a_missing_library_is_found_before_the_first_record(monkeypatch: pytest.
     with pytest.raises(ImportError, match="ada_url"):
         find_field("host")
     assert find_field("url")
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("host=a*b", ""),
+        ("host=http://a*b/", ""),
+        ("host=http:///", ""),
+        ("host=HTTP://A.org:80/", "host=a.org"),
+        ("host!=a.org/", "host!=a.org"),
+        ("host=u@a.org", "host=a.org"),
+        ("host=*.", ""),
+        ("host=*.*.a.org", "domain=a.org"),
+        ("link_hosts=*.a.org", "link_domain=a.org"),
+        ("mime=text/*", "mime^=text/"),
+        ("mime!=text/*", "not mime^=text/"),
+        ("mime='text/html ;x'", "mime=text/html"),
+        ("mime=*html", "mime:html"),
+        ("status=2xx", "status>=200 and status<300"),
+        ("status=9*", "status>=900 and status<1000"),
+        ("status!=2X", "not (status>=200 and status<300)"),
+        ("status=0xx", ""),
+        ("status=2xxx", ""),
+        ("status=200|302", "(status=200 or status=302), or @FILE with one per line"),
+        ("type=response,", "(type=response), or @FILE with one per line"),
+        ("charset=utf-8,x", "(charset=utf-8 or charset=x), or @FILE with one per line"),
+        ("size=1,2", "(size=1 or size=2), or @FILE with one per line"),
+        ("size<1,2", ""),
+        ("time=2014,2015", "(time=2014 or time=2015), or @FILE with one per line"),
+        ("lang=en,de", "(lang=en or lang=de), or @FILE with one per line"),
+        ("declared_lang=en,de", "(declared_lang=en or declared_lang=de), or @FILE with one per line"),
+        ("surt=com,a", "surt^=com,a, or surt=com,a)/"),
+        ("url=a.org", "url:a.org"),
+        ("url=http", "url:http"),
+        ("url^=a.org", "url:a.org"),
+        ("title!=a*", "not title^=a, or quote the value"),
+        ("title!:a*", "title!:a, or quote the value"),
+        ("title^=*a", "title:a, or quote the value"),
+    ],
+)
+def test_the_right_form_is_given_if_there_is_one(text: str, form: str) -> None:
+    with pytest.raises(ValueError, match=r".+") as error:
+        plan(text)
+    _, _, found = str(error.value).partition("; write ")
+    assert found == form or (not form and found.startswith(("status~REGEX", "type~REGEX")))
+
+
+def read(text: str) -> object:
+    """The value of a condition as records are compared with it."""
+    condition = parse_expression(text)
+    assert isinstance(condition, Condition)
+    kind = kind_of(condition.field)
+    reader = {"=": kind.whole, ":": kind.part, "^=": kind.part}.get(condition.operator, kind.limit)
+    assert reader is not None
+    return reader(condition)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("host=A.Org.", "a.org"),
+        ("host=a_b", "a_b"),
+        ("host=[::1]", "[::1]"),
+        ("host=\xe9.org", "xn--9ca.org"),
+        ("domain=.A.org", "a.org"),
+        ("host:A.", "a."),
+        ("host:\xe9", "xn--9ca"),
+        ("host:\xe9[", "\xe9["),
+        ("host:[:", "[:"),
+        ("host::1]", ":1]"),
+        ("mime=Text/Html", "text/html"),
+        ("mime:HTML", "html"),
+        ("type=Response", "response"),
+        ("type:RESP", "resp"),
+        ("status=007", "007"),
+        ("status:2", "2"),
+        ("status<2.5", 2.5),
+        ("size=1e3", 1000.0),
+        ("sample<0.5", 0.5),
+        ("time=2014-05", "201405"),
+        ("time=2014-05-06T07", "2014050607"),
+        ("time=2014-05-06 07:08:09.5Z", "20140506070809"),
+        ("time^=2014-05", "201405"),
+        ("time:0506", "0506"),
+        ("lang=EN", "en"),
+        ("lang:EN", "en"),
+        ("declared_lang=EN_us", "en-us"),
+        ("declared_lang:EN", "en"),
+        ("url=HTTP://A.org", "http://a.org/"),
+        ("url=HTTP://U@A.org?X", "http://U@a.org?X"),
+        ("url=DNS:A.org", "dns:A.org"),
+        ("url^=HTTP", "HTTP"),
+        ("url^=HTTP://A", "http://a"),
+        ("url:A.org", "A.org"),
+        ("link=HTTP://A.org/b#c", "http://a.org/b"),
+        ("link_count=3", 3.0),
+        ("surt=COM,a)/B", "com,a)/b"),
+        ("surt^=COM,a", "com,a"),
+        ("charset=UTF8", "utf-8"),
+        ("charset=latin1", "cp1252"),
+        ("charset:UTF", "utf"),
+        ("body=\xe9", "\xe9".encode()),
+        ("title='a \n  b'", "a b"),
+        ("text='a  b'", "a  b"),
+    ],
+)
+def test_a_value_is_read_as_records_have_it(text: str, value: object) -> None:
+    sign, _, quoted = text.partition("=")
+    if " " in quoted and "'" not in quoted:
+        text = f"{sign}='{quoted}'"
+    assert read(text) == value

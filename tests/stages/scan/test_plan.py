@@ -204,8 +204,11 @@ def test_brackets_of_a_value_belong_to_it() -> None:
 
 
 def test_an_expression_that_is_not_utf8_is_invalid() -> None:
-    with pytest.raises(ValueError, match="it is not UTF-8; set LC_ALL"):
-        parse_expression("url:a\udcff")
+    for sign in "\ud800\udcff\udfff":
+        with pytest.raises(ValueError, match="it is not UTF-8; set LC_ALL"):
+            parse_expression(f"url:a{sign}")
+    for sign in "\ud7ff\ue000":
+        parse_expression(f"url:a{sign}")
 
 
 @pytest.mark.parametrize(
