@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,11 +17,14 @@ from cdxmill.cli.main import main
 from cdxmill.errors import StoppedError
 
 
-def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
-    """The exit status of a command in which this happens."""
+def failing(monkeypatch: pytest.MonkeyPatch, error: Exception | signal.Signals) -> int:
+    """The exit status of a command in which this is raised, or this signal arrives."""
 
-    def fail(*_: object, **__: object) -> None:
-        raise error
+    def fail(*_: object, **__: object) -> str:
+        if isinstance(error, Exception):
+            raise error
+        os.kill(os.getpid(), error)
+        return "not stopped"
 
     monkeypatch.setattr("cdxmill.commands.clusters.split_points.split_cluster", fail)
     return main(["split-points", "--from-cluster", "C", "-s", "1", "-o", "a"])
@@ -75,3 +79,22 @@ def test_a_closed_stdout_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", None)
     with pytest.raises(StoppedError, match="stdout: cannot be written"), standard_output():
         pass
+
+
+@pytest.mark.parametrize("is_ignored", [False, True])
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_a_signal_ends_a_command_unless_nohup_ignores_it(
+    number: signal.Signals,
+    is_ignored: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    before = {one: signal.getsignal(one) for one in (signal.SIGHUP, signal.SIGTERM)}
+    try:
+        signal.signal(number, signal.SIG_IGN if is_ignored else signal.SIG_DFL)
+        survives = is_ignored and number == signal.SIGHUP
+        assert failing(monkeypatch, number) == (0 if survives else 128 + number)
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+    assert capfd.readouterr().err == ("not stopped\n" if survives else "cdxmill: terminated\n")
