@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -221,14 +222,46 @@ def test_a_cluster_whose_compressor_is_not_installed_is_not_changed(
 
 
 @pytest.mark.usefixtures("here")
-def test_no_archive_of_a_cluster_that_was_not_added_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("numlines", "shards"),
+    [("1", "1"), ("1", "2"), ("9", "1"), ("9", "2")],
+    ids=["copied", "copied-2", "sorted", "sorted-2"],
+)
+def test_no_archive_of_a_cluster_that_was_not_added_is_listed(
+    numlines: str, shards: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """One of its archives has the name of another one; the cluster is refused with all of them."""
-    make("E", "c", "m")
-    Path("more.cdxj").write_text(Path("E.cdxj").read_text() + line("n", "e"))
-    assert main(["zipnum", "-q", "-p", "1", "-s", "1", "--replace", "-o", "E", "more.cdxj"]) == 0
+    words = ["zipnum", "-q", "-p", "1", "--replace"]
+    assert main([*words, "-s", "1", "--numlines", "1", "-o", "C", "C.cdxj"]) == 0
+    Path("E.cdxj").write_text(line("m", "e") + line("n", "c"))
+    assert main([*words, "-s", shards, "--numlines", numlines, "-o", "E", "E.cdxj"]) == 0
+    Path("C/archives.tsv").write_text("c.warc.gz\t/archives/c.warc.gz\n")
     Path("E/archives.tsv").write_text("c.warc.gz\t/elsewhere/c.warc.gz\ne.warc.gz\t/elsewhere/e.warc.gz\n")
     assert add("E", "D") == 1
-    assert "the cluster has another archive of this name, /archives/c.warc.gz" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert told.count("the cluster has another archive of this name, /archives/c.warc.gz") == 1
     listed = [row.split("\t")[0] for row in Path("C/archives.tsv").read_text().splitlines()]
     assert listed == ["c.warc.gz", "d.warc.gz"]
     assert lines_of("C") == 4
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("mode", [[], ["--mode", "overlay"], ["--mode", "rewrite"]], ids=" ".join)
+def test_files_and_clusters_are_added_together(mode: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    Path("none.cdxj").touch()
+    Path("f.cdxj").write_text(line("f", "f"))
+    assert add(*mode, "none.cdxj") == 0
+    assert "C: 0 lines added; unchanged" in capsys.readouterr().err
+    assert add(*mode, "D", "f.cdxj", "none.cdxj") == 0
+    assert "failure" not in capsys.readouterr().err
+    assert main(["lookup", "C", "*"]) == 0
+    assert re.findall(r"(\w)\.warc\.gz", capsys.readouterr().out) == ["c", "c", "f", "d", "d"]
+    assert add(*mode, "D", "f.cdxj") == 0
+    assert "3 were there already; unchanged" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("here")
+def test_an_archive_with_another_content_at_its_place_is_the_same_archive() -> None:
+    make("E", "c", "m")
+    assert add("E") == 0
+    assert lines_of("C") == 3
