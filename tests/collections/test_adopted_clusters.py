@@ -9,7 +9,7 @@ import pytest
 import cdxmill
 from cdxmill.cluster.write import read_manifest
 from cdxmill.commands.collections.adopt import adopt
-from cdxmill.errors import UsageError
+from cdxmill.errors import InputError, UsageError
 from cdxmill.running.failures import Failures
 
 LINES = [b'com,a)/%03d 20200101000000 {"n": %d}\n' % (number, number) for number in range(30)]
@@ -102,3 +102,26 @@ def test_a_cluster_with_parts_alone(cluster: Path) -> None:
     (cluster / "cluster.idx").unlink()
     adopt(cluster, Failures(printed=False), 1, True)
     assert not cdxmill.verify(cluster).failures
+
+
+def test_a_shard_with_lines_of_the_next_one_is_an_error(tmp_path: Path) -> None:
+    """The index, which has the first line of each block, does not show it."""
+    rows = b""
+    for number, lines in enumerate(([*LINES[:10], LINES[15]], LINES[10:15])):
+        one = tmp_path / str(number)
+        (tmp_path / "a.cdxj").write_bytes(b"".join(lines))
+        cdxmill.zipnum(tmp_path / "a.cdxj", output=one, shards=1)
+        name = b"cdx-0000%d.gz" % number
+        rows += (one / "cluster.idx").read_bytes().replace(b"cdx-00000.gz", name)
+        (one / "cdx-00000.gz").rename(tmp_path / name.decode())
+    place = tmp_path / "c"
+    place.mkdir()
+    for path in tmp_path.glob("cdx-*"):
+        path.rename(place / path.name)
+    (place / "cluster.idx").write_bytes(rows)
+    noted = Failures(printed=False)
+    with pytest.raises(InputError, match="so it was not changed"):
+        adopt(place, noted, 1, True)
+    assert noted.count == 1
+    assert {path.name for path in place.iterdir()} >= {"cluster.idx", "cdx-00000.gz", "cdx-00001.gz"}
+    assert not (place / "part-00000").exists()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cdxmill.checks import claims
 from cdxmill.cli.main import main
 from cdxmill.cluster.write import read_manifest
 from cdxmill.commands.collections import change_shards, other_clusters
@@ -256,6 +257,7 @@ def test_files_and_clusters_are_added_together(mode: list[str], capsys: pytest.C
     assert "failure" not in capsys.readouterr().err
     assert main(["lookup", "C", "*"]) == 0
     assert re.findall(r"(\w)\.warc\.gz", capsys.readouterr().out) == ["c", "c", "f", "d", "d"]
+    assert len(read_manifest(locate("C/cluster.json")).overlays) == ("overlay" in mode)
     assert add(*mode, "D", "f.cdxj") == 0
     assert "3 were there already; unchanged" in capsys.readouterr().err
 
@@ -265,3 +267,28 @@ def test_an_archive_with_another_content_at_its_place_is_the_same_archive() -> N
     make("E", "c", "m")
     assert add("E") == 0
     assert lines_of("C") == 3
+
+
+@pytest.mark.usefixtures("here")
+def test_an_overlay_without_lines_leaves_no_file() -> None:
+    Path("f.cdxj").write_text(line("f", "f"))
+    assert add("--mode", "overlay", "--keep-old", "0", "f.cdxj") == 0
+    assert list(Path("C").glob("*overlay*"))
+    assert main(["remove", "-q", "-p", "1", "--keep-old", "0", "C", "f.com"]) == 0
+    assert list(Path("C").glob("*overlay*")) == []
+    assert lines_of("C") == 2
+
+
+def merge(*clusters: str) -> int:
+    return main(["merge", "-p", "1", "-o", "new", *clusters])
+
+
+@pytest.mark.usefixtures("here")
+def test_an_outage_stops_a_merge(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(*given: object) -> None:
+        raise OutageError("D/cluster.json", "did not answer")
+
+    monkeypatch.setattr(claims, "read_manifest", fail)
+    assert merge("C", "D") == 3
+    assert "did not answer" in capsys.readouterr().err
+    assert not Path("new").exists()
