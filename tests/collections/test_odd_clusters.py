@@ -270,13 +270,16 @@ def test_an_archive_with_another_content_at_its_place_is_the_same_archive() -> N
 
 
 @pytest.mark.usefixtures("here")
-def test_an_overlay_without_lines_leaves_no_file() -> None:
+def test_an_overlay_without_lines_leaves_no_file(capsys: pytest.CaptureFixture[str]) -> None:
     Path("f.cdxj").write_text(line("f", "f"))
     assert add("--mode", "overlay", "--keep-old", "0", "f.cdxj") == 0
     assert list(Path("C").glob("*overlay*"))
-    assert main(["remove", "-q", "-p", "1", "--keep-old", "0", "C", "f.com"]) == 0
+    assert main(["remove", "-p", "1", "--keep-old", "0", "C", "f.com"]) == 0
+    assert "1 line removed; 1 of 2 files changed" in capsys.readouterr().err
     assert list(Path("C").glob("*overlay*")) == []
-    assert lines_of("C") == 2
+    assert main(["remove", "-p", "1", "--keep-old", "0", "C", "b.com"]) == 0
+    assert "1 line removed; 1 of 1 shard changed" in capsys.readouterr().err
+    assert lines_of("C") == 1
 
 
 def merge(*clusters: str) -> int:
