@@ -11,6 +11,7 @@ from cdxmill.cluster.write import read_manifest
 from cdxmill.commands.collections.adopt import adopt
 from cdxmill.errors import InputError, UsageError
 from cdxmill.running.failures import Failures
+from cdxmill.storage.location import locate
 
 LINES = [b'com,a)/%03d 20200101000000 {"n": %d}\n' % (number, number) for number in range(30)]
 POINTS = b"com,a)/010 20200101000000\ncom,a)/020 20200101000000\n"
@@ -47,7 +48,7 @@ def test_missing_files_are_those_of_a_build(missing: list[str], cluster: Path) -
         (cluster / name).unlink()
     adopt(cluster, Failures(printed=False), 1, True)
     after = files_of(cluster)
-    manifest = read_manifest(cluster / "cluster.json")
+    manifest = read_manifest(locate(cluster / "cluster.json"))
     assert after.keys() - before.keys() <= {"cluster.json", "changes.jsonl"}
     assert {name: after[name] for name in before} == before
     assert (manifest.lines, manifest.blocks, manifest.numlines) == (30, 6, 6)

@@ -18,7 +18,7 @@ LINE = b'com,a)/%04d 20200101000000 {"url": "http://a.com/", "length": "%d"}'
 
 def made(*inputs: Path) -> dict[str, Any]:
     """The report as its readers get it, with one process."""
-    return json.loads(json.dumps(cdxmill.report(list(inputs), processes=1).report))
+    return dict(json.loads(json.dumps(cdxmill.report(list(inputs), processes=1).report)))
 
 
 @pytest.mark.parametrize(("number", "listed"), [(9, 9), (10, 10), (11, 11), (25, 11)])
@@ -74,7 +74,7 @@ def test_half_of_the_blocks_are_at_least_as_large_as_the_median(
     sizes: list[int], median: int, tmp_path: Path
 ) -> None:
     lines = [LINE % (shard * 100 + row, 1) for shard, size in enumerate(sizes) for row in range(size)]
-    paths = []
+    paths: list[Path] = []
     for size in sizes:
         paths.append(tmp_path / f"C{len(paths)}")
         write_raw_cluster(paths[-1], [lines.pop(0) for _ in range(size)])
