@@ -22,7 +22,7 @@ def made(*inputs: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("number", "listed"), [(9, 9), (10, 10), (11, 11), (25, 11)])
-@pytest.mark.parametrize("what", ["blocks", "lines of this kind"])
+@pytest.mark.parametrize("what", ["blocks", "lines", "lines of blocks"])
 def test_the_first_ten_faults_are_reported_each(number: int, listed: int, what: str, tmp_path: Path) -> None:
     if what == "blocks":
         place = tmp_path / "C"
@@ -32,6 +32,11 @@ def test_the_first_ten_faults_are_reported_each(number: int, listed: int, what: 
             offset, length = map(int, row.split(b"\t")[2:4])
             data[offset + length // 2] ^= 0xFF
         (place / "cdx-00000.gz").write_bytes(data)
+    elif what == "lines of blocks":
+        place = tmp_path / "C"
+        write_raw_cluster(
+            place, [LINE % (0, 1), *(b'com,b)/%02d 2020 {"mime": }' % row for row in range(number))], 1
+        )
     else:
         place = tmp_path / "a.cdxj"
         place.write_bytes(LINE % (0, 1) + b"\n" + b'com,b)/ 2020 {"mime": }\n' * number)
