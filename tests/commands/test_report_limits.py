@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 import cdxmill
+from cdxmill.commands.reporting import parts
 from cdxmill.errors import UsageError
 from cdxmill.formats.own_records import format_row
+from cdxmill.stages.report.capture_sums import CaptureSums, take_text
 from tests.material.clusters import write_raw_cluster
 
 LINE = b'com,a)/%04d 20200101000000 {"url": "http://a.com/", "length": "%d"}'
@@ -107,3 +109,23 @@ def test_html_and_json_are_two_files(tmp_path: Path) -> None:
         cdxmill.report(tmp_path / "a.cdxj", html="-")
     cdxmill.report(tmp_path / "a.cdxj", html=tmp_path / "r", json=tmp_path / "s")
     assert (tmp_path / "s").read_bytes().startswith(b"{")
+
+
+def test_memory_does_not_grow_with_the_number_of_hosts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [
+        b'com,h%03d)/ 2020 {"url": "http://h%03d.com/", "length": "1"}' % (row, row) for row in range(99)
+    ]
+    write_raw_cluster(tmp_path / "C", lines, 1)
+    whole, held = made(tmp_path / "C"), list[int]()
+
+    def take(sums: CaptureSums, *rest: Any) -> list[bytes]:
+        held.append(len(sums))
+        return list(take_text(sums, *rest))
+
+    monkeypatch.setattr(parts, "take_text", take)
+    monkeypatch.setattr(parts, "_DRAIN", 20)
+    assert made(tmp_path / "C") == whole
+    assert len(held) == 99
+    assert 0 < max(held) <= 20
