@@ -129,3 +129,30 @@ def test_memory_does_not_grow_with_the_number_of_hosts(
     assert made(tmp_path / "C") == whole
     assert len(held) == 99
     assert 0 < max(held) <= 20
+
+
+@pytest.mark.parametrize("option", ["html", "json"])
+@pytest.mark.parametrize(
+    ("named", "output"),
+    [
+        *(("cdx", f"cdx/{name}.cdxj") for name in "ab"),
+        ("cdx/a.cdxj", "cdx/a.cdxj"),
+        *(("C", f"C/{name}") for name in ("cdx-00000.gz", "part-00000", "cluster.idx", "cluster.json")),
+        *(("C/cluster.idx", f"C/{name}") for name in ("cdx-00000.gz", "cluster.idx")),
+    ],
+)
+def test_an_input_is_not_replaced(
+    option: str, named: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("cdx").mkdir()
+    for name in "ab":
+        Path(f"cdx/{name}.cdxj").write_bytes(LINE % (0, 1) + b"\n")
+    cdxmill.zipnum("cdx", output="C", shards=1, processes=1)
+    before = Path(output).read_bytes()
+    given: dict[str, Any] = {option: output, "replace": True}
+    with pytest.raises(UsageError, match="is an input"):
+        cdxmill.report(named, **given)
+    with pytest.raises(UsageError, match="is an input"):
+        cdxmill.report("cdx/a.cdxj", compare=named, **given)
+    assert Path(output).read_bytes() == before
