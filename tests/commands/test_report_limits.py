@@ -156,3 +156,12 @@ def test_an_input_is_not_replaced(
     with pytest.raises(UsageError, match="is an input"):
         cdxmill.report("cdx/a.cdxj", compare=named, **given)
     assert Path(output).read_bytes() == before
+
+
+@pytest.mark.parametrize(("size", "shown"), [(1999, 1999), (2000, 2000), (2001, 2000)])
+def test_a_long_url_of_a_large_record_is_cut(size: int, shown: int, tmp_path: Path) -> None:
+    url = "http://a.com/".ljust(size, "x")
+    (tmp_path / "a.cdxj").write_text(f'com,a)/x 2020 {{"url": "{url}", "length": "7"}}\n')
+    (found,) = made(tmp_path / "a.cdxj")["largest"]
+    assert found["url"][: shown - 1] == url[: shown - 1]
+    assert len(found["url"]) == shown
