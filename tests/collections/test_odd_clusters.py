@@ -12,9 +12,13 @@ import pytest
 from cdxmill.checks import claims
 from cdxmill.cli.main import main
 from cdxmill.cluster.write import read_manifest
-from cdxmill.commands.collections import change_shards, other_clusters
-from cdxmill.errors import InputError, OutageError
+from cdxmill.commands.collections import add_clusters, change_shards, other_clusters
+from cdxmill.commands.collections.add import add as add_all
+from cdxmill.errors import InputError, OutageError, UsageError
 from cdxmill.formats.clusters.compressor import Compressor
+from cdxmill.options.collections import Adding
+from cdxmill.running.failures import Failures
+from cdxmill.running.processes import run_tasks
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import Location, locate
 
@@ -233,10 +237,12 @@ def test_no_archive_of_a_cluster_that_was_not_added_is_listed(
 ) -> None:
     """One of its archives has the name of another one; the cluster is refused with all of them."""
     words = ["zipnum", "-q", "-p", "1", "--replace"]
-    assert main([*words, "-s", "1", "--numlines", "1", "-o", "C", "C.cdxj"]) == 0
+    for name in "CD":
+        assert main([*words, "-s", "1", "--numlines", "1", "-o", name, f"{name}.cdxj"]) == 0
+        place = f"/archives/{name.lower()}.warc.gz"
+        Path(name, "archives.tsv").write_text(f"{name.lower()}.warc.gz\t{place}\n")
     Path("E.cdxj").write_text(line("m", "e") + line("n", "c"))
     assert main([*words, "-s", shards, "--numlines", numlines, "-o", "E", "E.cdxj"]) == 0
-    Path("C/archives.tsv").write_text("c.warc.gz\t/archives/c.warc.gz\n")
     Path("E/archives.tsv").write_text("c.warc.gz\t/elsewhere/c.warc.gz\ne.warc.gz\t/elsewhere/e.warc.gz\n")
     assert add("E", "D") == 1
     told = capsys.readouterr().err
@@ -295,3 +301,18 @@ def test_an_outage_stops_a_merge(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert merge("C", "D") == 3
     assert "did not answer" in capsys.readouterr().err
     assert not Path("new").exists()
+
+
+@pytest.mark.usefixtures("here")
+def test_an_engine_adds_few_lines_to_the_shards_of_a_large_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tasks write to a directory of the run, and make no overlay."""
+    monkeypatch.setattr(add_clusters, "LARGE", 1)
+    monkeypatch.setattr(add_clusters, "MOST_ADDED", 9)
+    asked = Adding("C", ["D"], cdx=True, processes=1, keep_old=0)
+    done = add_all(asked, Failures(printed=False), engine=run_tasks)
+    assert (done.counts.added, done.overlay, lines_of("C")) == (2, "", 4)
+    assert main(["verify", "-q", "-p", "1", "C"]) == 0
+    assert [path.name for path in Path("C").iterdir() if path.name.startswith(".run")] == []
+    asked.mode = "overlay"
+    with pytest.raises(UsageError, match="so only cdxmill add without --engine can add it"):
+        add_all(asked, Failures(printed=False), engine=run_tasks)
