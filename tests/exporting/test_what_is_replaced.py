@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from cdxmill.commands.exporting.listed_files import LIST, Staged, check_written,
 from cdxmill.commands.exporting.staging import check_free, staged_directory
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.storage.location import locate
+from tests.material.open_files import open_files
 
 HELD = "already exists; use --replace to replace it"
 FOREIGN = "has files that no export wrote"
@@ -117,3 +119,19 @@ def test_a_file_that_is_not_as_it_was_written_stops_the_export(files: dict[str, 
     check_written(locate(tmp_path), {"a": 2})
     with pytest.raises(StoppedError, match="the file that a node wrote is not there"):
         check_written(locate(tmp_path), files)
+
+
+def test_what_a_killed_run_left_is_deleted_and_no_file_stays_open(tmp_path: Path) -> None:
+    for name in (".t.123-0123abcd.tmp", ".t.124-0123abcd.tmp", ".u.123-0123abcd.tmp"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.parquet").touch()
+    (tmp_path / ".t.125-0123abcd.tmp").touch()
+    (tmp_path / ".t.126-0123abcd.tmp").symlink_to(tmp_path / ".u.123-0123abcd.tmp")
+    with (tmp_path / ".t.124-0123abcd.tmp/a.parquet").open():
+        held = os.open(tmp_path / ".t.124-0123abcd.tmp", os.O_RDONLY)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        write(tmp_path / "t", ["c"])
+        os.close(held)
+    kept = [".t.124-0123abcd.tmp", ".t.125-0123abcd.tmp", ".t.126-0123abcd.tmp", ".u.123-0123abcd.tmp", "t"]
+    assert names(tmp_path) == kept
+    assert open_files(tmp_path) == []
