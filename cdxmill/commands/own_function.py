@@ -50,7 +50,7 @@ def own_counter(name: str) -> OwnCounter:
 
 def own_source(name: str) -> OwnSource:
     """The source of a counter that `own_counter` has found. Raises UsageError."""
-    file = _module_of(name).__file__ or ""
+    file = getattr(_module_of(name), "__file__", None) or ""  # built-in modules have none
     if not file.endswith(".py"):
         raise UsageError(f"--call {name}: has no file with its source, which other machines need")
     return OwnSource(name, Path(file).read_bytes())

@@ -158,8 +158,6 @@ def inflate(window: Window, offset: int) -> Pieces:
 def inflate_start(window: Window, offset: int, size: int) -> bytes:
     """The first `size` bytes of the content, unchecked; b"" if no member starts at `offset`."""
     try:
-        head = window.get(offset, 2 * _FIRST + size)
-        start = header_size(head) or _skip_header(window, offset)
         head = window.get(offset, _FIRST + size)
         start = header_size(head) or _skip_header(window, offset)
         data = window.get(offset + start, _FIRST + size)

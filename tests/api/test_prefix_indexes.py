@@ -8,6 +8,7 @@ import pytest
 
 import cdxmill
 from cdxmill.errors import UsageError
+from tests.material.open_files import open_files
 
 LINE = 'com,example)/%s 2020010100000%d {"url": "http://example.com/%s", "filename": "%s.warc.gz", "offset": "%d", "length": "9"}\n'
 
@@ -57,7 +58,10 @@ def test_a_wrong_question_is_refused(tree: Path) -> None:
 def test_a_closed_index_gives_nothing(tree: Path) -> None:
     index = cdxmill.PrefixIndex(tree)
     answers = (index.items("http://example.com/*"), index.lines("http://example.com/*"))
+    next(answers[0])
+    assert set(open_files(tree.parent)) == {"t"}
     index.close()
+    assert open_files(tree.parent) == []
     with pytest.raises(UsageError, match="was closed"):
         index.pointers(b"com,example)/a")
     for answer in answers:

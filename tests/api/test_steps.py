@@ -11,6 +11,7 @@ import pytest
 
 import cdxmill
 from cdxmill import Step
+from cdxmill.running import progress
 
 
 @pytest.fixture(scope="module")
@@ -111,12 +112,18 @@ OF_ITEMS = {"exporting", "checking shards", "merging shards", "waiting for reade
 
 @pytest.mark.parametrize("name", CALLS)
 def test_at_its_end_a_step_has_done_all_and_counted_its_failures(
-    name: str, material: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    material: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "LOG_SECONDS", 0)
     steps: list[Step] = []
     call, failures = CALLS[name]
     call(material, {"processes": 1, "progress": steps.append})
+    assert capfd.readouterr() == ("", ""), "the function alone is told"
     last = {step.name: step for step in steps if step.total}
     assert {step.name: step.failures for step in last.values()} == failures
     assert [step.done for step in last.values()] == [step.total for step in last.values()]
@@ -126,7 +133,11 @@ def test_at_its_end_a_step_has_done_all_and_counted_its_failures(
         assert 0.97 * first.total_bytes <= first.bytes <= first.total_bytes, "the bar ends at its end"
 
 
-def test_a_text_has_no_total(material: Path, tmp_path: Path) -> None:
+def test_a_text_has_no_total(
+    material: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "LOG_SECONDS", 0)
     steps: list[Step] = []
     result = cdxmill.export(material / "D", format="csv", output=tmp_path / "o.csv", progress=steps.append)
     assert (steps[-1].done, steps[-1].total, steps[-1].failures) == (result.captures, 0, 1)
+    assert capfd.readouterr() == ("", "")

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from cdxmill.checks import claims
 from cdxmill.cli.main import main
 from cdxmill.cluster.write import read_manifest
-from cdxmill.commands.collections import change_shards, other_clusters
-from cdxmill.errors import InputError, OutageError
+from cdxmill.commands.collections import add_clusters, change_shards, other_clusters
+from cdxmill.commands.collections.add import add as add_all
+from cdxmill.errors import InputError, OutageError, UsageError
 from cdxmill.formats.clusters.compressor import Compressor
+from cdxmill.options.collections import Adding
+from cdxmill.running.failures import Failures
+from cdxmill.running.processes import run_tasks
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import Location, locate
 
@@ -221,14 +227,92 @@ def test_a_cluster_whose_compressor_is_not_installed_is_not_changed(
 
 
 @pytest.mark.usefixtures("here")
-def test_no_archive_of_a_cluster_that_was_not_added_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("numlines", "shards"),
+    [("1", "1"), ("1", "2"), ("9", "1"), ("9", "2")],
+    ids=["copied", "copied-2", "sorted", "sorted-2"],
+)
+def test_no_archive_of_a_cluster_that_was_not_added_is_listed(
+    numlines: str, shards: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """One of its archives has the name of another one; the cluster is refused with all of them."""
-    make("E", "c", "m")
-    Path("more.cdxj").write_text(Path("E.cdxj").read_text() + line("n", "e"))
-    assert main(["zipnum", "-q", "-p", "1", "-s", "1", "--replace", "-o", "E", "more.cdxj"]) == 0
+    words = ["zipnum", "-q", "-p", "1", "--replace"]
+    for name in "CD":
+        assert main([*words, "-s", "1", "--numlines", "1", "-o", name, f"{name}.cdxj"]) == 0
+        place = f"/archives/{name.lower()}.warc.gz"
+        Path(name, "archives.tsv").write_text(f"{name.lower()}.warc.gz\t{place}\n")
+    Path("E.cdxj").write_text(line("m", "e") + line("n", "c"))
+    assert main([*words, "-s", shards, "--numlines", numlines, "-o", "E", "E.cdxj"]) == 0
     Path("E/archives.tsv").write_text("c.warc.gz\t/elsewhere/c.warc.gz\ne.warc.gz\t/elsewhere/e.warc.gz\n")
     assert add("E", "D") == 1
-    assert "the cluster has another archive of this name, /archives/c.warc.gz" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert told.count("the cluster has another archive of this name, /archives/c.warc.gz") == 1
     listed = [row.split("\t")[0] for row in Path("C/archives.tsv").read_text().splitlines()]
     assert listed == ["c.warc.gz", "d.warc.gz"]
     assert lines_of("C") == 4
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("mode", [[], ["--mode", "overlay"], ["--mode", "rewrite"]], ids=" ".join)
+def test_files_and_clusters_are_added_together(mode: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    Path("none.cdxj").touch()
+    Path("f.cdxj").write_text(line("f", "f"))
+    assert add(*mode, "none.cdxj") == 0
+    assert "C: 0 lines added; unchanged" in capsys.readouterr().err
+    assert add(*mode, "D", "f.cdxj", "none.cdxj") == 0
+    assert "failure" not in capsys.readouterr().err
+    assert main(["lookup", "C", "*"]) == 0
+    assert re.findall(r"(\w)\.warc\.gz", capsys.readouterr().out) == ["c", "c", "f", "d", "d"]
+    assert len(read_manifest(locate("C/cluster.json")).overlays) == ("overlay" in mode)
+    assert add(*mode, "D", "f.cdxj") == 0
+    assert "3 were there already; unchanged" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("here")
+def test_an_archive_with_another_content_at_its_place_is_the_same_archive() -> None:
+    make("E", "c", "m")
+    assert add("E") == 0
+    assert lines_of("C") == 3
+
+
+@pytest.mark.usefixtures("here")
+def test_an_overlay_without_lines_leaves_no_file(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("f.cdxj").write_text(line("f", "f"))
+    assert add("--mode", "overlay", "--keep-old", "0", "f.cdxj") == 0
+    assert list(Path("C").glob("*overlay*"))
+    assert main(["remove", "-p", "1", "--keep-old", "0", "C", "f.com"]) == 0
+    assert "1 line removed; 1 of 2 files changed" in capsys.readouterr().err
+    assert list(Path("C").glob("*overlay*")) == []
+    assert main(["remove", "-p", "1", "--keep-old", "0", "C", "b.com"]) == 0
+    assert "1 line removed; 1 of 1 shard changed" in capsys.readouterr().err
+    assert lines_of("C") == 1
+
+
+def merge(*clusters: str) -> int:
+    return main(["merge", "-p", "1", "-o", "new", *clusters])
+
+
+@pytest.mark.usefixtures("here")
+def test_an_outage_stops_a_merge(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(*given: object) -> None:
+        raise OutageError("D/cluster.json", "did not answer")
+
+    monkeypatch.setattr(claims, "read_manifest", fail)
+    assert merge("C", "D") == 3
+    assert "did not answer" in capsys.readouterr().err
+    assert not Path("new").exists()
+
+
+@pytest.mark.usefixtures("here")
+def test_an_engine_adds_few_lines_to_the_shards_of_a_large_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tasks write to a directory of the run, and make no overlay."""
+    monkeypatch.setattr(add_clusters, "LARGE", 1)
+    monkeypatch.setattr(add_clusters, "MOST_ADDED", 9)
+    asked = Adding("C", ["D"], cdx=True, processes=1, keep_old=0)
+    done = add_all(asked, Failures(printed=False), engine=run_tasks)
+    assert (done.counts.added, done.overlay, lines_of("C")) == (2, "", 4)
+    assert main(["verify", "-q", "-p", "1", "C"]) == 0
+    assert [path.name for path in Path("C").iterdir() if path.name.startswith(".run")] == []
+    asked.mode = "overlay"
+    with pytest.raises(UsageError, match="so only cdxmill add without --engine can add it"):
+        add_all(asked, Failures(printed=False), engine=run_tasks)

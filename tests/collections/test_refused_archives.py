@@ -81,6 +81,18 @@ def test_an_archive_is_refused_only_if_the_cluster_has_all_of_it(
     assert [one.path for one in done.failures] == ["b.warc.gz"] * is_copy
 
 
+def test_a_truncated_copy_costs_no_other_file(made: Path) -> None:
+    """Whether the cluster has all of it cannot be known, so it is reported as corrupt."""
+    write_gzip(made.parent / "b.cdxj.gz", lines_of("b.warc.gz", range(500, 3000)))
+    data = (made.parent / "b.cdxj.gz").read_bytes()
+    (made.parent / "b.cdxj.gz").write_bytes(data[:-9])
+    write_gzip(made.parent / "x.cdxj.gz", lines_of("x.warc.gz", range(4000, 4600)))
+    done = cdxmill.add(made, [made.parent / f"{name}.cdxj.gz" for name in "bx"], cdx=True)
+    assert done.added == 600
+    assert [Path(one.path).name for one in done.failures] == ["b.cdxj.gz"]
+    assert "truncated" in done.failures[0].reason
+
+
 def test_a_cluster_that_begins_with_a_copy_is_added_with_all_that_follows(made: Path) -> None:
     """Later blocks have lines of an archive that is new."""
     lines = [*lines_of("b.warc.gz", range(200, 1200)), *lines_of("x.warc.gz", range(4000, 4600))]

@@ -11,7 +11,11 @@ from typing import Any
 import pytest
 
 import cdxmill
+from cdxmill import Step
+from cdxmill.cluster import change
+from cdxmill.commands.collections import remove
 from cdxmill.errors import UsageError
+from tests.material.clock import Clock
 
 
 @pytest.fixture(scope="module")
@@ -116,3 +120,20 @@ def test_archives_are_removed_from_a_cluster_that_has_no_list_of_archives(cluste
     (cluster / "archives.tsv").unlink()
     assert cdxmill.remove(cluster, archives="names", keep_old=0, processes=1).removed == 171
     assert not (cluster / "archives.tsv").exists()
+
+
+class WallClock(Clock):
+    """The time of the day, too."""
+
+    time = Clock.monotonic
+
+
+def test_a_removal_waits_for_readers_and_tells_of_it(cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run at a URL renews its lock at each step, so that no other run takes the cluster meanwhile."""
+    clock = WallClock()
+    for module in (change, remove):
+        monkeypatch.setattr(module, "time", clock)
+    steps: list[Step] = []
+    cdxmill.remove(cluster, keys="keys", keep_old=3, processes=1, progress=steps.append)
+    waited = [step for step in steps if step.name == "waiting for readers"]
+    assert (clock.now, len(waited)) == (1003.0, 7)

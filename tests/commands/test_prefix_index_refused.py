@@ -39,6 +39,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             2,
             "--block-size: invalid block size 10: expected 36 to 16777216 bytes",
         ),
+        (["-", "-"], 2, "-: was given twice, but it can be read only once"),
         (["none"], 1, "none: has no lines for the index; check the inputs"),
         (["blank.cdxj"], 1, "blank.cdxj: has no lines for the index; check the inputs"),
     ],

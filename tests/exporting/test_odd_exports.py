@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 import zipfile
 from pathlib import Path
@@ -48,6 +49,15 @@ def test_a_wacz_without_archives_that_cannot_be_read_now_is_not_written(
         index = gzip.decompress(package.read("indexes/index.cdx.gz"))
     assert index.count(b"\n") == 4
     assert sorted(path.name for path in Path().iterdir()) == ["c", "w", "x.wacz"]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_wacz_that_is_continued_was_created_when_it_was_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    for second, command, status in ((0, "false", 3), (9, "cat /dev/null", 3), (18, "", 0)):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", str(second))
+        assert export("wacz", "x.wacz", *(["--sign-command", command] if command else [])) == status
+    with zipfile.ZipFile("x.wacz") as package:
+        assert json.loads(package.read("datapackage.json"))["created"] == "1970-01-01T00:00:00Z"
 
 
 @pytest.mark.usefixtures("here")

@@ -38,6 +38,10 @@ def test_the_lines_of_a_query(cluster: Path, lines: list[bytes]) -> None:
     assert export("c", "--to", "cdxj", "-o", "old.cdxj", "--until", "20240520") == 0
     old = [line for line in lines if line.split(b" ")[1] < b"20240521"]
     assert Path("old.cdxj").read_bytes() == text_of(old)
+    assert export("c", "--to", "cdxj", "-o", "new.cdxj", "--from", "20240521") == 0
+    assert Path("new.cdxj").read_bytes() == text_of([line for line in lines if line not in old])
+    assert export("c", "--to", "cdxj", "-o", "some.cdxj", "--filter", "status:404") == 0
+    assert Path("some.cdxj").read_bytes() == text_of([line for line in lines if b'"status": "404"' in line])
 
 
 @pytest.mark.parametrize("name", ["t.cdxj", "t.csv", "t.cdxj.gz"])

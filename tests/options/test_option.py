@@ -74,6 +74,24 @@ def test_a_function_of_the_api_has_the_parameters_of_its_dataclass() -> None:
 
 
 @pytest.mark.parametrize(
+    "given",
+    [
+        {"minutes": 1},
+        {"minutes": 90, "heat": "low"},
+        {"heat": "none"},
+        {"minutes": 5, "heat": "none"},  # as if it was not given
+        {"dish": "plate"},
+        {"dish": "plate", "lid": False},
+        {"lid": True, "pot": "a"},
+    ],
+    ids=lambda given: "+".join(f"{name}={value}" for name, value in given.items()),
+)
+def test_values_at_their_limits_are_taken(given: dict[str, object]) -> None:
+    assert cook(["a", Path("b")], **given) == ["a", "b"]  # type: ignore[arg-type]
+    assert cook(iter("ab"), **given) == ["a", "b"]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
     ("given", "text"),
     [
         ({"minutes": 0}, "invalid minutes 0: expected at least 1"),

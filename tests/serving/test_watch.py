@@ -128,6 +128,9 @@ def test_what_the_cluster_has_is_not_tried_again(
     WatchedDirectory(str(cluster), str(warcs), 0, 1).look()
     assert count(cluster) == removed + 3
     assert "example.warc.gz" not in capsys.readouterr().err
+    shutil.copy(pywb_warcs / "example2.warc.gz", warcs / "example.warc.gz")  # it has other records now
+    WatchedDirectory(str(cluster), str(warcs), 0, 1).look()
+    assert count(cluster) == removed + 4
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> list[object]:

@@ -82,6 +82,13 @@ def test_a_crawl_is_exported_as_its_index_is(web: RangeServer, run: Run, tmp_pat
     assert crawl == index
 
 
+def test_the_lines_of_crawls_by_a_pattern_are_exported(web: RangeServer, run: Run) -> None:
+    status, stdout, _ = run("export", "-q", "--to", "cdxj", "-o", "-", "CC-MAIN-2024-*", "*.example.com")
+    assert status == 0
+    crawls = Counter(row["crawl"] for row in rows_of(stdout))
+    assert crawls == {"CC-MAIN-2024-22": 2 * PAGES, "CC-MAIN-2024-10": 2 * PAGES}
+
+
 def test_several_crawls_are_searched_at_once_in_one_order(web: RangeServer, run: Run) -> None:
     status, stdout, _ = run("lookup", "CC-MAIN-2023-50,CC-MAIN-2024-*", "*.example.com")
     assert status == 0

@@ -13,6 +13,7 @@ import pytest
 
 from cdxmill import export
 from cdxmill.cli.main import main
+from cdxmill.cluster.own_run import start_run
 from cdxmill.commands.exporting import staging_at_url
 from cdxmill.errors import HeldError, StoppedError, UsageError
 from cdxmill.running.lock import hold
@@ -52,6 +53,9 @@ CUT: Any = {"partition": True, "file_lines": 1000}
 def test_bytes_are_those_of_a_local_table(cluster: Path, elsewhere: str) -> None:
     expected = table(cluster, "t", processes=1, **CUT)
     assert len(expected) == 7
+    left = start_run(locate(f"{elsewhere}/t"), "0123abcd")  # by a run that was killed
+    with (left / "part-00000.parquet").write_atomic() as file:
+        file.write(b"PAR1")
     assert table(cluster, f"{elsewhere}/t", processes=2, **CUT) == expected
     with pytest.raises(UsageError, match="already exists; use --replace"):
         table(cluster, f"{elsewhere}/t")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cdxmill.inputs.cdx_files import CdxSource
 from cdxmill.stages.lines.merge_lines import MOST_RUNS
 from cdxmill.storage.location import Location
-from cdxmill.tasks.sampling import group_sources
+from cdxmill.tasks.sampling import group_sources, shards_by_size
 from cdxmill.tasks.sorting import share_of_runs
 
 GIB = 1 << 30
@@ -42,3 +42,26 @@ def test_a_task_of_spark_that_is_repeated_reads_256_mb_at_most() -> None:
 
 def test_little_is_one_task() -> None:
     assert len(group_sources(sources([1000] * 2000))) == 1
+
+
+@pytest.mark.parametrize(
+    ("sizes", "shards"),
+    [
+        ({}, 1),
+        ({"a.cdx.gz": 0}, 1),
+        ({"a.cdx.gz": 64 << 20}, 1),
+        ({"a.cdx.gz": (64 << 20) + 1}, 2),
+        ({"a.CDX.GZ": (64 << 20) + 1}, 2),
+        ({"a.cdxj": 6 * (64 << 20)}, 1),
+        ({"a.cdxj": 6 * ((64 << 20) + 1)}, 2),
+        ({"a.cdx.gz": 32 << 20, "b.cdx.gz": 32 << 20}, 1),
+        ({"a.cdx.gz": 32 << 20, "b.cdx.gz": 32 << 20, "c.cdxj": 6}, 2),
+        ({"a.cdx.gz": 299 * (64 << 20)}, 299),
+        ({"a.cdx.gz": 300 * (64 << 20) + 1}, 300),
+    ],
+    ids=lambda value: (
+        "+".join(f"{name}={size}" for name, size in value.items()) if isinstance(value, dict) else None
+    ),
+)
+def test_a_shard_is_for_64_mib_of_gzipped_lines(sizes: dict[str, int], shards: int) -> None:
+    assert shards_by_size([CdxSource(Location(name), size, 0) for name, size in sizes.items()]) == shards

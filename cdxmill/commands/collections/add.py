@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import filterfalse
+from itertools import filterfalse, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from cdxmill.commands.collections.add_clusters import lines_of_cluster, why_not_
 from cdxmill.commands.collections.add_lines import NewLines, add_lines
 from cdxmill.commands.collections.change_shards import Done, Others, make_changeable, work_directory
 from cdxmill.commands.collections.compact import compact
-from cdxmill.commands.collections.identity import Known, KnownArchive, find_known, lines_in
+from cdxmill.commands.collections.identity import Known, KnownArchive, find_known, joined, lines_in
 from cdxmill.commands.collections.other_clusters import OtherCluster, check_shards
 from cdxmill.commands.collections.summary import LOG, MOST_OVERLAYS, ChangeSummary, logged, summary_of
 from cdxmill.commands.per_archive.index import index_options, index_to_directory
@@ -200,11 +200,17 @@ def _new_lines(
         return NewLines(others=Others(new, excluded))
     shards = [str(one.place / shard.name) for one in inputs.clusters for shard in one.manifest.files]
     found = take_inventory([*inputs.paths, *shards], formats=True).sources
-    sources = [one for one in found if not _is_empty_list(one)]
+    groups = list(_groups(found, inputs))
+    sources = [one for group, _ in groups for one in group]
     with open_searched(change.place) as cluster:
         check_formats([*_formats(change.place, cluster), *sources])
         known = {one.path: find_known(lines_in(one, excluded), cluster) for one in sources}
-    chosen = [one for one in sources if _is_new(known[one.path], inputs, asked.again, failures)]
+    chosen = list[CdxSource]()
+    for group, names in groups:
+        if _is_new(joined(known[one.path] for one in group), inputs, asked.again, failures):
+            chosen += group
+        else:
+            _unlist(names, inputs)
     if not chosen:
         return NewLines()
     done = _sorted(change, chosen, excluded, scratch, asked, failures)
@@ -230,9 +236,23 @@ def _new_clusters(
             if _is_new(known, inputs, asked.again, failures):
                 new.append(one)
             else:
-                for name in _listed(one.place):
-                    inputs.places.pop(name, None)
+                _unlist(_listed(one.place), inputs)
     return new
+
+
+def _groups(sources: Sequence[CdxSource], inputs: _Inputs) -> Iterator[tuple[list[CdxSource], Iterable[str]]]:
+    """The files, each alone, and the shards of each cluster with its archives: all of a cluster is added, or nothing."""
+    rest = iter(sources)
+    for one in islice(rest, len(inputs.paths)):
+        yield [] if _is_empty_list(one) else [one], ()
+    for cluster in inputs.clusters:
+        yield list(islice(rest, len(cluster.manifest.files))), _listed(cluster.place)
+
+
+def _unlist(names: Iterable[str], inputs: _Inputs) -> None:
+    """Forget the places of archives that are not added."""
+    for name in names:
+        inputs.places.pop(name, None)
 
 
 def _sorted(

@@ -84,16 +84,17 @@ def _points(place: Location, claims: Claims, shards: Sequence[ReadShard]) -> lis
 
 
 def _write_missing(files: ClusterFiles, claims: Claims, points: Sequence[bytes]) -> None:
-    """Write the parts, the split points and cluster.loc, if there are none."""
+    """Write the parts, the split points and cluster.loc, if there are none. Raises UsageError if there are other split points."""
     place = files.directory
+    for name in filter(files.has, SPLITS):
+        if stored_splits(place / name) != list(points):
+            raise UsageError(f"{place}: {name} has other split points than its shards; {_COPY} {place}")
     index = (place / (files.index or "")).read_bytes()
     for name, lines in claims.index_report.shards.items():
         if not files.has(part_of(name)):
             rows = index[lines.start : lines.end].split(b"\n")[:-1]
             with (place / part_of(name)).write_atomic() as file:
                 file.write(b"".join(format_part_line(parse_index_line(row)) for row in rows))
-    if any(map(files.has, SPLITS)) and stored_splits(place / SPLITS[0]) != list(points):
-        raise UsageError(f"{place}: {SPLITS[0]} has other split points than its shards; {_COPY} {place}")
     write_splits(points, str(place / SPLITS[0]))
     if not files.has(LOCATIONS):
         write_locations(place, claims.shards, place)

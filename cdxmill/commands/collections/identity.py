@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import Enum
+from itertools import chain
 from typing import NamedTuple
 
 from cdxmill.errors import InputError
@@ -78,6 +79,23 @@ def find_known(new: LinesToKnow, cluster: OpenCluster) -> list[KnownArchive]:
     return [_known(name, lines[name], new, cluster) for name in names]
 
 
+def joined(files: Iterable[Sequence[KnownArchive]]) -> list[KnownArchive]:
+    """What a cluster has of the archives of several files that are added together, or none of them."""
+    found = defaultdict[str, list[KnownArchive]](list)
+    for one in chain.from_iterable(files):
+        found[one.name].append(one)
+    return list(map(_joined, found.values()))
+
+
+def _joined(parts: Sequence[KnownArchive]) -> KnownArchive:
+    kinds = {one.known for one in parts}
+    if len(kinds) == 1:
+        return parts[0]
+    if Known.SOME in kinds:
+        return KnownArchive(parts[0].name, Known.SOME)
+    return KnownArchive(parts[0].name, Known.SOME_OTHER_NAME, max(one.other for one in parts))
+
+
 def _some_lines(lists: Iterable[list[bytes]]) -> Iterator[bytes]:
     wanted = _FIRST
     for lines in lists:
@@ -102,12 +120,22 @@ def _known(name: bytes, lines: list[bytes], new: LinesToKnow, cluster: OpenClust
 
 def _is_copy(name: bytes, other: str, new: LinesToKnow, cluster: OpenCluster) -> bool:
     """Whether the cluster has all records of an archive under another name."""
-    for lines in new.everything():
-        for line in lines:
+    for lines in _until_damage(new.everything()):
+        for line in lines or ():
             with suppress(ValueError):
                 if place_in(line)[0].filename == name and other not in _names_of(line, cluster):
                     return False
+        if lines is None:
+            return False
     return True
+
+
+def _until_damage(lists: Iterable[list[bytes]]) -> Iterator[list[bytes] | None]:
+    """The lists, and None where they end too early. That is reported when the file is sorted."""
+    try:
+        yield from lists
+    except InputError:
+        yield None
 
 
 _digest_of = field_reader("digest")

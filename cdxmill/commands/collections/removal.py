@@ -34,7 +34,7 @@ class Restriction(NamedTuple):
 
         def is_meant(line: bytes) -> bool:
             time = timestamp_of_line(line)
-            in_time = (not first or time >= first) and (not last or time[: len(last)] <= last)
+            in_time = time >= first and time[: len(last)] <= last
             return in_time and (archives is None or read(line) in archives)
 
         return is_meant

@@ -57,7 +57,7 @@ def export(asked: Exporting, failures: Failures, run: RunParts | None = None) ->
     if asked.format == "parquet":
         return _export_parquet(asked, query, failures, run)
     lines = ExportedLines(os.fspath(asked.cluster), query, asked, failures)
-    with Progress("exporting", 0, quiet=asked.progress is None and asked.quiet) as progress:
+    with Progress("exporting", 0, quiet=asked.quiet) as progress:
         failures.show_on(progress)
         export_text(lines, asked, os.fspath(asked.output), progress, failures)
     return ExportSummary(lines.count, {})

@@ -69,8 +69,7 @@ def export_parquet(lines: ExportedLines, work: TableWork, run: RunParts) -> dict
 def _run(lines: ExportedLines, work: TableWork, tasks: Sequence[TableTask], run: RunParts) -> list[TablePart]:
     """Write all parts, and add up their lines and failures."""
     parts, reported = dict[int, TablePart](), set[Failure]()
-    quiet = work.asked.progress is None and work.asked.quiet
-    with Progress("exporting", len(tasks), quiet=quiet) as progress:
+    with Progress("exporting", len(tasks), quiet=work.asked.quiet) as progress:
         lines.failures.show_on(progress)
         for number, part in run(work, tasks, work.asked.processes, progress.tick):
             parts[number] = part

@@ -42,7 +42,6 @@ class _Files:
         self._schema = schema
         self._writer: Any = None
         self._open = ExitStack()
-        self._rows = 0
         self.written: list[Location] = []
 
     def write(self, batch: Any) -> None:

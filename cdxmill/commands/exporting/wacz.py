@@ -60,7 +60,7 @@ def export_wacz(asked: Exporting, failures: Failures) -> tuple[int, int]:
         try:
             captures = _copy(found, copied, options, failures)
         except (InputError, UsageError):
-            if not copied.is_dir() or not any(copied.glob("*.warc.gz")):
+            if not any(copied.glob("*.warc.gz")):
                 work.remove()
             raise
         pages = _pack(place, asked, copied, work)
@@ -144,7 +144,7 @@ def _copy(found: Asked, copied: Path, options: Copying, failures: Failures) -> i
     done = copy(found, str(copied), options, failures)
     if failures.outages:
         raise StoppedError("the WACZ is not complete: a machine was at fault; run it again to continue")
-    if not copied.is_dir() or not any(copied.glob("*.warc.gz")):
+    if not any(copied.glob("*.warc.gz")):
         reason = "none of the captures could be copied" if failures.count else "no capture matches the query"
         names = ",".join(source.name for source in found.sources)
         raise InputError(names, f"{reason}; no WACZ is written", "check QUERY")

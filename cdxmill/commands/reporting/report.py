@@ -55,11 +55,12 @@ def report_asked(asked: Reporting, failures: Failures) -> Report:
     outputs = _outputs(asked)
     named = required_paths(asked.inputs)
     inputs = find_inputs(named, failures)
-    if asked.replace:
+    replaced = [place for _, place in outputs] if asked.replace else []
+    if replaced:
         compared = [] if asked.compare is None else [os.fspath(asked.compare)]
         read = [place for name in (*named, *compared) for place in files_read(name)]
-        check_inputs_stay([place for _, place in outputs], [*inputs.places, *read])
-    other = None if asked.compare is None else _other(str(asked.compare), asked, failures)
+        check_inputs_stay(replaced, [*inputs.places, *read])
+    other = None if asked.compare is None else _other(str(asked.compare), replaced, asked, failures)
     report = make_report(inputs, asked, failures)
     if other is not None:
         from cdxmill.stages.report.compare import difference
@@ -202,12 +203,15 @@ def _cluster_of(path: str, manifest: Manifest | None) -> Report:
     }
 
 
-def _other(named: str, asked: Reporting, failures: Failures) -> Report:
-    """The report to compare with: read from JSON, or made. Raises UsageError, StoppedError."""
+def _other(named: str, replaced: Sequence[Location], asked: Reporting, failures: Failures) -> Report:
+    """The report to compare with: read from JSON, or made of files that are not `replaced`. Raises UsageError, StoppedError."""
     if named.endswith(".json"):
         return read_report(named)
     try:
-        return make_report(find_inputs([named], failures), asked, failures)
+        inputs = find_inputs([named], failures)
+        if replaced:
+            check_inputs_stay(replaced, inputs.places)
+        return make_report(inputs, asked, failures)
     except InputError as error:
         raise of_named_file(error, "--compare ") from None
 

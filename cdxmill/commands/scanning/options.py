@@ -178,8 +178,8 @@ def _user_step(name: str, of_page: bool, files: list[bytes], is_table: bool) -> 
     function = getattr(module, function_name, None)
     if not callable(function):
         raise UsageError(f"--call {name}: {module_name} has no function {function_name}")
-    if module.__file__:
-        files.append(Path(module.__file__).read_bytes())
+    if file := getattr(module, "__file__", None):  # built-in modules have none
+        files.append(Path(file).read_bytes())
     if column:
         kind = type_named(given["type"]) if given["type"] else type_of(returned(function))
         return UserStep(name, function, of_page, {column: kind}, is_value=True)

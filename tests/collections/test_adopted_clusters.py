@@ -1,0 +1,128 @@
+"""A cluster without cluster.json gets the files that a change needs; those that it has stay as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import cdxmill
+from cdxmill.cluster.write import read_manifest
+from cdxmill.commands.collections.adopt import adopt
+from cdxmill.errors import InputError, UsageError
+from cdxmill.running.failures import Failures
+from cdxmill.storage.location import locate
+
+LINES = [b'com,a)/%03d 20200101000000 {"n": %d}\n' % (number, number) for number in range(30)]
+POINTS = b"com,a)/010 20200101000000\ncom,a)/020 20200101000000\n"
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    """Three shards, each with a block of 4 lines that follows one of 6, without a cluster.json."""
+    (tmp_path / "a.cdxj").write_bytes(b"".join(LINES))
+    (tmp_path / "points").write_bytes(POINTS)
+    place = tmp_path / "c"
+    cdxmill.zipnum(tmp_path / "a.cdxj", output=place, splits=tmp_path / "points", numlines=6)
+    (place / "cluster.json").unlink()
+    return place
+
+
+def files_of(place: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in place.iterdir() if path.name[0] != "."}
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        ["splits.txt", "splits.seq", "cluster.loc", "part-00000", "part-00001", "part-00002"],
+        ["splits.seq"],
+        ["splits.txt"],
+        ["cluster.loc", "cluster.summary"],
+    ],
+    ids="+".join,
+)
+def test_missing_files_are_those_of_a_build(missing: list[str], cluster: Path) -> None:
+    before = files_of(cluster)
+    for name in missing:
+        (cluster / name).unlink()
+    adopt(cluster, Failures(printed=False), 1, True)
+    after = files_of(cluster)
+    manifest = read_manifest(locate(cluster / "cluster.json"))
+    assert after.keys() - before.keys() <= {"cluster.json", "changes.jsonl"}
+    assert {name: after[name] for name in before} == before
+    assert (manifest.lines, manifest.blocks, manifest.numlines) == (30, 6, 6)
+    assert [shard.lines for shard in manifest.shards] == [10, 10, 10]
+    assert not cdxmill.verify(cluster).failures
+
+
+def test_a_list_of_places_stays(cluster: Path) -> None:
+    own = "".join(f"cdx-0000{number}.gz\thttps://a.example/{number}.gz\n" for number in range(3)).encode()
+    (cluster / "cluster.loc").write_bytes(own)
+    adopt(cluster, Failures(printed=False), 1, True)
+    assert (cluster / "cluster.loc").read_bytes() == own
+
+
+@pytest.mark.usefixtures("cluster")
+def test_an_empty_shard_has_no_split_point(tmp_path: Path) -> None:
+    (tmp_path / "points").write_bytes(POINTS + b"com,a)/029x\n")
+    cluster = tmp_path / "d"
+    cdxmill.zipnum(tmp_path / "a.cdxj", output=cluster, splits=tmp_path / "points")
+    for name in ("cluster.json", "splits.txt", "splits.seq"):
+        (cluster / name).unlink()
+    before = files_of(cluster)
+    with pytest.raises(UsageError, match="one of its shards is empty, or has a key of the next one"):
+        adopt(cluster, Failures(printed=False), 1, True)
+    assert files_of(cluster) == before
+
+
+def test_a_cluster_with_a_manifest_is_not_read(cluster: Path) -> None:
+    adopt(cluster, Failures(printed=False), 1, True)
+    (cluster / "cdx-00001.gz").write_bytes(b"corrupt")
+    noted = Failures(printed=False)
+    adopt(cluster, noted, 1, True)
+    assert noted.items == []
+
+
+@pytest.mark.parametrize("name", ["splits.txt", "splits.seq"])
+def test_split_points_of_other_shards_are_refused_before_anything_is_written(
+    name: str, tmp_path: Path, cluster: Path
+) -> None:
+    (tmp_path / "points").write_bytes(POINTS.replace(b"020 ", b"021 "))
+    cdxmill.zipnum(tmp_path / "a.cdxj", output=tmp_path / "d", splits=tmp_path / "points")
+    for missing in ("splits.txt", "splits.seq", "part-00000", "part-00001", "part-00002", "cluster.loc"):
+        (cluster / missing).unlink()
+    (cluster / name).write_bytes((tmp_path / "d" / name).read_bytes())
+    before = files_of(cluster)
+    with pytest.raises(UsageError, match=f"{name} has other split points than its shards"):
+        adopt(cluster, Failures(printed=False), 1, True)
+    assert files_of(cluster) == before
+
+
+def test_a_cluster_with_parts_alone(cluster: Path) -> None:
+    (cluster / "cluster.idx").unlink()
+    adopt(cluster, Failures(printed=False), 1, True)
+    assert not cdxmill.verify(cluster).failures
+
+
+def test_a_shard_with_lines_of_the_next_one_is_an_error(tmp_path: Path) -> None:
+    """The index, which has the first line of each block, does not show it."""
+    rows = b""
+    for number, lines in enumerate(([*LINES[:10], LINES[15]], LINES[10:15])):
+        one = tmp_path / str(number)
+        (tmp_path / "a.cdxj").write_bytes(b"".join(lines))
+        cdxmill.zipnum(tmp_path / "a.cdxj", output=one, shards=1)
+        name = b"cdx-0000%d.gz" % number
+        rows += (one / "cluster.idx").read_bytes().replace(b"cdx-00000.gz", name)
+        (one / "cdx-00000.gz").rename(tmp_path / name.decode())
+    place = tmp_path / "c"
+    place.mkdir()
+    for path in tmp_path.glob("cdx-*"):
+        path.rename(place / path.name)
+    (place / "cluster.idx").write_bytes(rows)
+    noted = Failures(printed=False)
+    with pytest.raises(InputError, match="so it was not changed"):
+        adopt(place, noted, 1, True)
+    assert noted.count == 1
+    assert {path.name for path in place.iterdir()} >= {"cluster.idx", "cdx-00000.gz", "cdx-00001.gz"}
+    assert not (place / "part-00000").exists()
