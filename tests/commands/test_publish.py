@@ -177,9 +177,8 @@ def test_the_collection_has_a_title(
     assert run_cdxmill("publish", "-q", cluster, target, *options).returncode == 0
     metadata = (target.parent if target.name == "indexes" else target) / "metadata.yaml"
     assert yaml.safe_load(metadata.read_bytes()) == {"title": title}
-    assert ("\u00fc" in title) == ("\u00fc".encode() in metadata.read_bytes())  # as it was typed
     metadata.write_bytes(b"title: kept\n")
-    assert run_cdxmill("publish", "-q", cluster, target).returncode == 0
+    assert not run_cdxmill("publish", "-q", cluster, target).returncode
     assert metadata.read_bytes() == b"title: kept\n"
 
 
