@@ -50,7 +50,8 @@ def test_a_directory_with_the_name_of_a_crawl_is_what_is_there(
 def test_times_filters_and_the_newest_come_together(
     directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    options = "--from 20200102 --to 2020 --filter =status:404 --sort newest --limit 3".split()
+    times, others = ["--from", "20200102", "--to", "2020"], ["--filter", "=status:404", "--sort", "newest"]
+    options = [*times, *others, "--limit", 3]
     wanted = [line_of("b.com", page, 2) for page in (390, 380, 370)]
     assert run(capfd, directory, "b.com/*", *options) == text(wanted)
     assert run(capfd, directory, "b.com/*", *options, "--count") == "3\n"
