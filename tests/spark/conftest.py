@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from cdxmill.commands.scanning.options import ListPlace
 from cdxmill.spark.engine import Engine
 from cdxmill.spark.java import QUICK
 from cdxmill.storage.location import locate, pieces
@@ -116,3 +117,9 @@ def warcs(tmp_path: Path, pywb_warcs: Path) -> Path:
     (directory / "cut.warc.gz").write_bytes(data[:200_000])
     (directory / "example.arc.gz").write_bytes((pywb_warcs / "example.arc.gz").read_bytes())
     return directory
+
+
+@pytest.fixture(autouse=True)
+def own_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node keeps the directory of the command. In this process, the next test has another one."""
+    monkeypatch.setattr(ListPlace, "base", "")
