@@ -142,6 +142,23 @@ def test_the_lines_of_a_wayback_answer(query: str, years: list[int], server: Ser
     assert [int(one[:4]) for one in found.body.split()] == years, found
 
 
+@pytest.mark.parametrize(
+    ("query", "years"),
+    [
+        ("", [2020, 2021, 2022]),
+        ("&sort=default", [2020, 2021, 2022]),
+        ("&sort=reverse", [2022, 2021, 2020]),
+        ("&reverse=true", [2022, 2021, 2020]),
+        ("&sort=reverse&limit=1", [2022]),
+        ("&sort=closest", [2020, 2021, 2022]),
+        ("&sort=closest&closest=20211231&limit=2", [2022, 2021]),
+    ],
+)
+def test_the_order_of_an_answer_for_pywb(query: str, years: list[int], server: Server) -> None:
+    found = asked(server, f"/many/cdx?url=many.example/b&fl=timestamp&output=text{query}")
+    assert [int(one[:4]) for one in found.body.split()] == years, found
+
+
 @pytest.mark.parametrize(("limit", "has_key"), [(1, True), (2, True), (3, False), (0, False)])
 def test_a_resume_key_is_shown_if_there_is_more(limit: int, has_key: bool, server: Server) -> None:
     path = f"/many/cdx/search/cdx?url=many.example/b&fl=timestamp&limit={limit}&showResumeKey=true"
