@@ -16,6 +16,7 @@ from cdxmill.cli.main import main
 from cdxmill.commands.clusters import zipnum as zipnum_command
 from cdxmill.commands.clusters.zipnum import build_cluster
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
+from cdxmill.commands.per_archive.recompress_elsewhere import RecompressWork
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.formats.clusters.split_points import format_boundaries
 from cdxmill.running.failures import Failures
@@ -91,6 +92,19 @@ def test_a_command_does_the_same_on_other_machines(
     assert local.files or "truncated" in name
     assert (local.status == 0) == (name == "export"), "each has something that is corrupt"
     assert here.steps or here.sent
+
+
+def test_a_node_with_another_version_of_the_compressor_writes_nothing(
+    here: Here, warcs: Path, ran: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Archives would differ from those of the machine where the run was started."""
+    older = classmethod(lambda cls, options: cls(options, "zstd 0.1"))
+    monkeypatch.setattr(RecompressWork, "of", older)
+    done = ran("far", "recompress", "warcs", "--engine", "spark")
+    assert done.status == 3
+    assert any("this run was started with zstd 0.1; install the same version" in line for line in done.said)
+    assert not [name for name in done.files if name.endswith((".gz", ".zst"))]
+    assert here.sent
 
 
 def build(here: Here, place: str) -> list[frozenset[int]]:
