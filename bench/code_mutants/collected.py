@@ -51,7 +51,7 @@ class Outcome(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether the imported functions could be changed."""
+        """Whether the tests ran with the fault: False if an imported function could not be changed."""
         return self.status != _CANNOT_SWAP
 
 
@@ -108,7 +108,7 @@ def _become(checkout: Path, paths: Iterable[str], trials: _Trials) -> NoReturn:
     status = 99
     try:
         sys.setprofile(trials.note_call)
-        # in an order of their own, some versions of pytest lose fixtures
+        # pytest 9.1 loses fixtures if the files of a folder are not one after the other
         status = int(pytest.main([*given, *sorted(paths)], [trials]))
     finally:
         os._exit(status)

@@ -123,7 +123,7 @@ def test_at_its_end_a_step_has_done_all_and_counted_its_failures(
     steps: list[Step] = []
     call, failures = CALLS[name]
     call(material, {"processes": 1, "progress": steps.append})
-    assert capfd.readouterr() == ("", ""), "the function alone is told"
+    assert capfd.readouterr() == ("", ""), "only the function gets the progress"
     last = {step.name: step for step in steps if step.total}
     assert {step.name: step.failures for step in last.values()} == failures
     assert [step.done for step in last.values()] == [step.total for step in last.values()]

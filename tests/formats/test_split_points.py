@@ -98,7 +98,7 @@ def test_long_points_have_hadoops_sync_markers_and_are_read_again(sizes: list[in
 
 @pytest.mark.parametrize("size", [HADOOP_3 - 1, HADOOP_3, HADOOP_3 + 1])
 def test_a_sync_marker_is_where_hadoop_writes_it_at_the_latest(size: int) -> None:
-    """In front of a record that begins at that byte, and of one that begins so many bytes after the last marker."""
+    """It is in front of a record at byte `size`, and of a record `size` bytes after the last marker."""
     empty = len(written([]))
     one = b"a" * (size - empty - 12)  # behind two lengths, and a vint of four bytes
     splits = [one, b"b" * (size - 12), b"c"]

@@ -87,7 +87,7 @@ def test_a_server_has_a_minute_to_start(clock: Clock, monkeypatch: pytest.Monkey
 
 
 class Looking:
-    """What `serve --watch` does meanwhile, so often. Then the server is told to end."""
+    """What `serve --watch` does while pywb runs: it looks `times` times, then it ends the server."""
 
     pause = 0.001
 

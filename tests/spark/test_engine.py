@@ -1,4 +1,4 @@
-"""What the engine asks of a context of Spark: in how many tasks, how errors are told, and what is set when it starts."""
+"""What the engine asks of a context of Spark: the number of tasks, how errors are reported, and what is set at the start."""
 
 from __future__ import annotations
 
