@@ -33,7 +33,7 @@ pytestmark = [
 
 @pytest.fixture
 def node(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[NameNode]:
-    monkeypatch.setattr(site, "_given", site._given)
+    monkeypatch.setattr(site, "_given", [])  # the list is changed in place
     monkeypatch.setenv("HADOOP_USER_NAME", "archivist")
     monkeypatch.chdir(tmp_path)
     with name_node() as running:

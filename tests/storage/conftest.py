@@ -57,6 +57,14 @@ def server() -> Iterator[RangeServer]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def down() -> Iterator[str]:
+    """The URL of a port that is taken, and on which nobody listens: each connection is refused."""
+    with socket.socket() as port:
+        port.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{port.getsockname()[1]}"
+
+
 @pytest.fixture
 def deaf() -> Iterator[str]:
     """The URL of a port on which no connection is made: its queue is full."""

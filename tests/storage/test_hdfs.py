@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import socket
 from collections.abc import Iterator
 from io import BytesIO
 
@@ -123,13 +122,10 @@ def test_no_name_node_that_is_active_is_told(node: NameNode, other: NameNode, sl
 
 
 def test_a_name_node_that_is_down_is_told_with_its_address(
-    monkeypatch: pytest.MonkeyPatch, slept: list[float]
+    monkeypatch: pytest.MonkeyPatch, slept: list[float], down: str
 ) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"http://127.0.0.1:{free.getsockname()[1]}"
-    monkeypatch.setenv("CDXMILL_WEBHDFS", address)
-    assert error_of(URL) == f"did not answer (no connection: {address}) after 8 tries; run it again"
+    monkeypatch.setenv("CDXMILL_WEBHDFS", down)
+    assert error_of(URL) == f"did not answer (no connection: {down}) after 8 tries; run it again"
     with pytest.raises(StoppedError, match="did not answer"), locate(URL).write_atomic() as file:
         file.write(b"1")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import socket
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -127,22 +126,16 @@ def test_each_try_of_a_range_or_a_listing_is_one_request(
             assert len(server.seen) == 2
 
 
-def test_a_server_that_is_down_is_named(monkeypatch: pytest.MonkeyPatch, two_tries: None) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        place = f"http://127.0.0.1:{free.getsockname()[1]}"
-    monkeypatch.setenv("AWS_ENDPOINT_URL", place)
-    assert error_of(URL) == f"did not answer (no connection to {place}) after 2 tries; run it again"
+def test_a_server_that_is_down_is_named(monkeypatch: pytest.MonkeyPatch, two_tries: None, down: str) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", down)
+    assert error_of(URL) == f"did not answer (no connection to {down}) after 2 tries; run it again"
 
 
 class Outage:
     """S3 is gone for some seconds of a clock that only waits move; so none is waited for."""
 
-    def __init__(self, moto_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._dead = f"http://127.0.0.1:{free.getsockname()[1]}"
-        self._url, self._set = moto_url, monkeypatch.setenv
+    def __init__(self, moto_url: str, down: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._url, self._down, self._set = moto_url, down, monkeypatch.setenv
         self.passed, self._left = 0.0, 0.0
         monkeypatch.setattr(
             patience, "time", SimpleNamespace(sleep=self._sleep, monotonic=lambda: self.passed)
@@ -158,7 +151,7 @@ class Outage:
 
     def begin(self, seconds: float) -> None:
         self._left = seconds
-        self._set("AWS_ENDPOINT_URL", self._dead)
+        self._set("AWS_ENDPOINT_URL", self._down)
         s3._client.cache_clear()
 
     def end(self) -> None:
@@ -167,11 +160,11 @@ class Outage:
 
 
 def test_an_outage_is_waited_for_by_every_request(
-    bucket: Any, moto_url: str, monkeypatch: pytest.MonkeyPatch
+    bucket: Any, moto_url: str, down: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A listing was given up after 28 seconds, and 30 seconds at the start ended a run."""
     bucket.put_object(Bucket="archives", Key="outage/a.warc.gz", Body=b"x")
-    place, outage = locate("s3://archives/outage"), Outage(moto_url, monkeypatch)
+    place, outage = locate("s3://archives/outage"), Outage(moto_url, down, monkeypatch)
     outage.begin(30)
     assert place.entries().keys() == {"a.warc.gz"}
     outage.begin(150)  # the server has answered in this run: it gets five minutes
