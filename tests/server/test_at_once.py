@@ -87,6 +87,14 @@ def test_an_answer_that_is_404_without_captures_waits_if_the_first_may_be_far(
     assert pywb.answer(request).is_quick
 
 
+@pytest.mark.parametrize("size", [1, 2])
+def test_the_number_of_pages_is_counted_while_others_are_answered(size: int, collection: Collection) -> None:
+    asked = b"url=many.example/*&showNumPages=true&pageSize=%d" % size
+    planned = pywb.answer(Request(collection, asked, {}, {}, None, Watch(), unreported, ""))
+    assert not planned.is_quick
+    assert b'"pageSize": %d,' % size in b"".join(planned.make().body)
+
+
 def test_few_clusters_that_are_open_here_are_asked_at_once(source: Source, tmp_path: Path) -> None:
     for number, is_open, expected in (4, True, True), (5, True, False), (1, False, False):
         collection = collection_of([source] * number, is_open=is_open)

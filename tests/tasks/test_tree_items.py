@@ -10,11 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cdxmill.errors import InputError
 from cdxmill.formats.lines.capture_fields import stored_fields
 from cdxmill.formats.tree.pointer_layout import CAPTURE, CLASSIC, Layout, Pointer
 from cdxmill.stages import native
 from cdxmill.tasks import tree_items
-from cdxmill.tasks.tree_items import Archives, CaptureItems, Items, NoItemError, pointer_items, whole_lines
+from cdxmill.tasks.tree_items import (
+    Archives,
+    CaptureItems,
+    Items,
+    NoItemError,
+    open_source,
+    pointer_items,
+    whole_lines,
+)
 from tests.material.sanitizers import run_sanitized
 
 TRICKY = st.sampled_from(
@@ -276,3 +285,13 @@ def test_a_text_is_cut_at_line_ends() -> None:
     assert list(whole_lines([b"a\nb", b"c", b"\nd\n", b"e"])) == [b"a", b"bc\nd", b"e"]
     with pytest.raises(NoItemError, match="longer than 16 MiB"):
         list(whole_lines([b"a" * (1 << 20)] * 17))
+
+
+def test_the_lines_of_a_file_are_checked_unless_they_are_pointers(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    pointers = [b"a\t1 2 3 4 5", b"b\t1 2 3 4 5"]
+    path.write_bytes(b"".join(line + b"\n" for line in pointers))
+    assert [line for lines in open_source(str(path)).lists() for line in lines] == pointers
+    path.write_bytes(b'com,a)/ 2020 {"url": 1}\ncom,b)/\n')
+    with pytest.raises(InputError, match="line 2"):
+        list(open_source(str(path)).lists())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +14,6 @@ from cdxmill.commands.reporting.parts import PartSums, ReportPart, public_suffix
 from cdxmill.commands.reporting.sums import Sums
 from cdxmill.errors import InputError, UsageError, of_named_file
 from cdxmill.formats.clusters.manifest import Manifest
-from cdxmill.formats.clusters.zipnum import INDEX
 from cdxmill.formats.own_records import FAILURES, parse_row
 from cdxmill.options.option import AnyPath, required_paths
 from cdxmill.options.reports import Reporting
@@ -48,7 +46,7 @@ class Inputs(NamedTuple):
 def report_asked(asked: Reporting, failures: Failures) -> Report:
     """Make a report, and write the files that were asked for.
 
-    Raises UsageError if there is no input, or if an output exists and may not be replaced; InputError if no input can be read;
+    Raises UsageError if there is no input, or if an output exists and may not be replaced, or is an input; InputError if no input can be read;
     StoppedError if a machine is at fault or an output cannot be written.
     """
     public_suffixes()  # before anything is read
@@ -56,10 +54,7 @@ def report_asked(asked: Reporting, failures: Failures) -> Report:
     named = required_paths(asked.inputs)
     inputs = find_inputs(named, failures)
     replaced = [place for _, place in outputs] if asked.replace else []
-    if replaced:
-        compared = [] if asked.compare is None else [os.fspath(asked.compare)]
-        read = [place for name in (*named, *compared) for place in files_read(name)]
-        check_inputs_stay(replaced, [*inputs.places, *read])
+    check_inputs_stay(replaced, inputs.places)
     other = None if asked.compare is None else _other(str(asked.compare), replaced, asked, failures)
     report = make_report(inputs, asked, failures)
     if other is not None:
@@ -104,6 +99,7 @@ def find_inputs(named: Sequence[str], failures: Failures) -> Inputs:
     clusters = {name: files for name in named if (files := _cluster(name)) is not None}
     with_urls = len(named) > 1 or not clusters
     for name in named:
+        inputs.places.extend(files_read(name))
         if name in clusters:
             _add_cluster(inputs, clusters[name], failures, with_urls)
     if others := [name for name in named if name not in clusters]:
@@ -132,9 +128,6 @@ def _add_cluster(inputs: Inputs, files: ClusterFiles, failures: Failures, with_u
     shards = [*shard_tasks(files, claims), *overlays]
     with_urls = with_urls or bool(overlays)  # they have URLs of the shards
     inputs.parts.extend(ReportPart(str(shard.place), shard, with_urls) for shard in shards)
-    inputs.places.extend(shard.place for shard in shards)
-    beside = [files.path(name) for name in (files.index or INDEX,)]
-    inputs.places.extend(map(locate, beside))
     inputs.manifests[str(files.directory)] = claims.manifest
     inputs.earlier.extend(_earlier_failures(files.directory))
 
@@ -206,11 +199,11 @@ def _cluster_of(path: str, manifest: Manifest | None) -> Report:
 def _other(named: str, replaced: Sequence[Location], asked: Reporting, failures: Failures) -> Report:
     """The report to compare with: read from JSON, or made of files that are not `replaced`. Raises UsageError, StoppedError."""
     if named.endswith(".json"):
+        check_inputs_stay(replaced, [locate(named)])
         return read_report(named)
     try:
         inputs = find_inputs([named], failures)
-        if replaced:
-            check_inputs_stay(replaced, inputs.places)
+        check_inputs_stay(replaced, inputs.places)
         return make_report(inputs, asked, failures)
     except InputError as error:
         raise of_named_file(error, "--compare ") from None

@@ -96,7 +96,7 @@ def _record_at(window: Window, pos: int, resync: Resync) -> Record:
     headers, start, is_arc = read_header(lambda size: window.get(pos, size))
     size = content_length(headers)
     end = pos + start + size
-    if size and not window.peek(end - 1, 1):
+    if not window.peek(end - 1, 1):
         raise _truncated(size, window.end() - pos - start)
     if not _is_followed(window, end, is_arc) and not (is_arc and _unreadable_arc(window, end + 1)):
         # Either garbage follows, or Content-Length is wrong. If the block is closed by line ends and no record
