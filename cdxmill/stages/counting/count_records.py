@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 
 from cdxmill.capture import CrawlNotes, Damage, Note, Outcome, Record
 from cdxmill.formats.archives.warc_header import HeaderShapes
@@ -196,13 +197,9 @@ def _whole(record: Record, archive: Archive | None) -> Record:
     try:
         content = archive.record(record.offset, record.length).content()
         parts = record_parts(record, content)
-        block = bytearray(parts.http_head)
-        for piece in parts.payload:
-            block += piece
-            if len(block) > MAX_CONTENT:
-                break
+        pieces = filter(None, chain([parts.http_head], parts.payload))
+        block = first_bytes(pieces, MAX_CONTENT)[:MAX_CONTENT]
     except NoRecord as error:
         raise BadRecord(str(error)) from None
-    del block[MAX_CONTENT:]
     headers, _, _ = parse_header(parts.header)
     return record._replace(headers=headers, block=block)
