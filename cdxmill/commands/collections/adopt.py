@@ -65,7 +65,7 @@ def _checked(
         raise InputError(str(files.directory), f"has errors and no {MANIFEST}, so it was not changed")
     names = [shard_name(number) for number in range(len(claims.shards))]
     places = [files.shard(name) for name in claims.shards]
-    if claims.shards != names or places != [files.directory / name for name in names]:
+    if places != [files.directory / name for name in names]:
         raise UsageError(
             f"{files.directory}: its shards are elsewhere, or have other names than {shard_name(0)}; {_COPY} {files.directory}"
         )

@@ -260,7 +260,7 @@ class _CopyRun:
         with (self._directory / (phase.plan + _RUNS)).open("rb") as file:
             units = list(units_of(file, end, phase.size, phase.first))
         for result, number in self._in_order(units, phase):
-            if self._options.originals and phase.plan == PLAN:
+            if self._options.originals:
                 self._revisits += result.revisits
             for kind, part in result.parts.items():
                 renew_held()
