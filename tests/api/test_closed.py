@@ -28,3 +28,14 @@ def test_a_closed_cluster_has_no_file_open(pywb_warcs: Path, tmp_path: Path) -> 
     for ask in (lambda: opened.get(URL), lambda: opened.count(URL), lambda: list(opened.lines(URL))):
         with pytest.raises(UsageError, match="was closed"):
             ask()
+
+
+def test_a_closed_cluster_opens_no_archive(
+    pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cdxmill.build(pywb_warcs / "example2.warc.gz", output=tmp_path / "C", shards=1, processes=1)
+    with cdxmill.Cluster(tmp_path / "C") as opened:
+        pass
+    monkeypatch.delattr("cdxmill.api.searches.archives_of")
+    with pytest.raises(UsageError, match="was closed"):
+        opened.get(URL)

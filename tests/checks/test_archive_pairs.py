@@ -10,6 +10,7 @@ import pytest
 
 from cdxmill import recompress
 from cdxmill.commands.per_archive.verify_archives import VerifiedArchives, verify_archives
+from cdxmill.errors import UsageError
 from cdxmill.options.packing import Comparing
 
 from ..commands.test_recompress import decompressed
@@ -190,3 +191,20 @@ def test_an_archive_that_cannot_be_read_is_reported() -> None:
     lines, found = compared("old.warc", "absent.warc.gz")
     assert [line.partition(" (")[0] for line in lines] == ["absent.warc.gz: cannot be read"]
     assert found[1:10] == (0,) * 9
+
+
+def test_a_new_archive_is_compared_with_the_one_of_its_name_among_several() -> None:
+    """A single archive is compared with one of any name. The first of several must not be taken for it."""
+    Path("old").mkdir()
+    for name in "ab":
+        Path(f"old/{name}.warc.gz").write_bytes(members(A))
+    for new, pairs in ("b.warc.zst", 1), ("c.warc.gz", 0):
+        Path(new).write_bytes(members(A))
+        if pairs:
+            lines, found = compared("old", new)
+            assert lines == ["old/a.warc.gz: has no new archive"]
+            assert found.pairs == pairs
+        else:
+            with pytest.raises(UsageError, match="has no archive with the name"):
+                compared("old", new)
+    assert compared("old/a.warc.gz", "c.warc.gz")[1].pairs == 1

@@ -87,6 +87,8 @@ def test_what_is_said_at_the_end_finds_something(
         found = run_cdxmill(*shlex.split(line)[2:], cwd=directory)
         assert found.returncode == 0
         assert found.stdout, line
+    again = run_cdxmill("zipnum", "-o", "z", "a.cdxj", cwd=directory).stderr.decode().splitlines()
+    assert not any(line.startswith("next: ") for line in again), "nothing is new"
     *_, line = run_cdxmill("index", "-o", "d", "iana.warc.gz", cwd=directory).stderr.decode().splitlines()
     assert line == "next: cdxmill zipnum -o CLUSTER d"
 
