@@ -1,4 +1,4 @@
-"""A cluster is replaced in one moment: whoever reads it, and whenever the run is killed, sees a whole one (issue 14)."""
+"""A cluster is replaced in one moment: whoever reads it, and whenever the run is killed, sees a whole one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`build` and `zipnum` never change what a folder has already, unless --replace is given (issue 14)."""
+"""`build` and `zipnum` never change what a folder has already, unless --replace is given."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from cdxmill import build as build_by_function
-from cdxmill.errors import UsageError
+from cdxmill import zipnum
+from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.split_points import format_sequence_file, format_text
 
 from ..conftest import RunCdxmill
@@ -338,3 +339,17 @@ def test_functions_refuse_and_replace_too(archives: Path, tmp_path: Path) -> Non
         build_by_function(archives / "example.warc.gz", output=tmp_path / "C", shards=1)
     done = build_by_function(archives / "example.warc.gz", output=tmp_path / "C", shards=1, replace=True)
     assert done.lines == 3
+
+
+def test_a_cluster_stays_and_is_named_if_nothing_can_be_read_for_a_new_one(
+    indexes: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "cluster"
+    zipnum(indexes, output=place, shards=1, location="/x", processes=1)
+    before = tree(place)
+    for index in indexes.iterdir():
+        index.write_bytes(b"\x1f\x8bcorrupt")
+    with pytest.raises(InputError) as caught:
+        zipnum(indexes, output=place, shards=1, location="/x", processes=1, replace=True)
+    assert str(caught.value) == f"{place}: no input can be read, so no cluster was written"
+    assert tree(place) == before

@@ -72,7 +72,7 @@ def test_a_file_has_as_many_split_points_as_its_share_of_the_lines(sampled: Samp
 
 
 def test_the_points_are_those_of_one_machine(sampled: Sampled, tmp_path: Path) -> None:
-    """With one seed, however the files are divided among mappers (issue 33)."""
+    """With one seed, however the files are divided among mappers."""
     for name, count in (("large", LARGE), ("small", SMALL)):
         (tmp_path / f"{name}.cdx").write_bytes(b"".join(line(name, number) for number in range(count)))
     inventory = take_inventory([tmp_path / "large.cdx", tmp_path / "small.cdx"])

@@ -215,10 +215,10 @@ def write_cluster(
     work = WorkDirectory(output.work / WORK, job, output.clear)
     output.start(options.shards)
     if options.make is None:
-        made = _make(inventory, output.work, work, options, failures)
+        made = _make(inventory, output.work, place, work, options, failures)
     else:
         made = options.make(inventory, output.work, options, failures)
-    _check_made(made, inventory, str(place), work)
+    _check_made(made, inventory, place, work)
     summary = summary_of_made(made)
     if beside.archives:
         write_archive_index(output.work, beside.archives)
@@ -232,25 +232,30 @@ def write_cluster(
 
 
 def _make(
-    inventory: Inventory, directory: Location, work: WorkDirectory, options: ZipnumOptions, failures: Failures
+    inventory: Inventory,
+    directory: Location,
+    place: Location,
+    work: WorkDirectory,
+    options: ZipnumOptions,
+    failures: Failures,
 ) -> Made:
     """Make the shards in processes of this machine."""
     done = sort_files(inventory, work, options, failures)
     if done.excluded:
         failures.note(f"note: {count(done.excluded, 'line')} skipped, as {EXCLUDED} says")
     made = Made([], [], 0, done.failures)
-    _check_made(made, inventory, str(directory), work)
+    _check_made(made, inventory, place, work)
     points = _split_points(inventory, done.sample, options, failures)
     shards = _write_shards(directory, work, done.runs, points, options)
     taken = sum(run.lines + run.duplicates for run in done.runs)
     return Made(shards, points, taken, done.failures, any(run.source for run in done.runs))
 
 
-def _check_made(made: Made, inventory: Inventory, directory: str, work: WorkDirectory) -> None:
+def _check_made(made: Made, inventory: Inventory, place: Location, work: WorkDirectory) -> None:
     """Raise InputError if no input could be read, StoppedError if inputs were changed while they were read twice."""
     if {failure.path for failure in made.failures} == {source.path for source in inventory.sources}:
         work.remove()  # another run has nothing to continue with
-        raise InputError(directory, "no input can be read, so no cluster was written")
+        raise InputError(str(place), "no input can be read, so no cluster was written")
     if made.has_read_twice and have_changed(inventory.sources):
         raise StoppedError("inputs were changed while they were read; run it again")
 
