@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.inputs.cdx_files import CdxSource
+from cdxmill.inputs.cdx_files import CdxSource, Inventory
 from cdxmill.stages.lines.merge_lines import MOST_RUNS
-from cdxmill.storage.location import Location
-from cdxmill.tasks.sampling import group_sources, shards_by_size
+from cdxmill.storage.location import Location, locate
+from cdxmill.tasks.sampling import group_sources, guess_ceiling, shards_by_size
 from cdxmill.tasks.sorting import share_of_runs
 
 GIB = 1 << 30
@@ -65,3 +68,39 @@ def test_little_is_one_task() -> None:
 )
 def test_a_shard_is_for_64_mib_of_gzipped_lines(sizes: dict[str, int], shards: int) -> None:
     assert shards_by_size([CdxSource(Location(name), size, 0) for name, size in sizes.items()]) == shards
+
+
+LINES = b"".join(b"com,a)/%04d 2020 {}\n" % number for number in range(500))
+
+
+def inventory_of(directory: Path, size: int, *files: bytes) -> Inventory:
+    """Files of which the inventory says that they have `size` bytes together."""
+    for number, data in enumerate(files):
+        (directory / f"{number}.cdxj").write_bytes(data)
+    places = [locate(directory / f"{number}.cdxj") for number in range(len(files))]
+    return Inventory([CdxSource(place, size // len(files), 0) for place in places])
+
+
+@pytest.mark.parametrize(
+    ("files", "times", "size", "ceiling"),
+    [
+        ([LINES], 1000, 1000, 1.25 * 1000 / 500_000),
+        ([LINES, LINES], 1000, 1000, 1.25 * 1000 / 1_000_000),
+        ([LINES], 1000, 500_000, 1.0),
+        ([gzip.compress(LINES, mtime=0)], 1, 100, 1.0),
+        ([b"x" * 500], 20_000, 100, 1.0),
+        ([b""], 1, 100, 1.0),
+        ([gzip.compress(LINES, mtime=0)[:-1]], 90_000, 1000, 1.25 * 1000 / (500 * 90_000)),
+        ([b"\x1f\x8bno gzip" * 99], 10_000, 1000, 1.0),
+    ],
+)
+def test_the_lines_are_guessed_from_the_starts_of_the_files(
+    files: list[bytes], times: int, size: int, ceiling: float, tmp_path: Path
+) -> None:
+    inventory = inventory_of(tmp_path, sum(map(len, files)) * times, *files)
+    assert guess_ceiling(inventory, size) == pytest.approx(ceiling, rel=0.01)
+
+
+def test_the_lines_of_8_mib_are_not_guessed(tmp_path: Path) -> None:
+    for size, is_guessed in ((8 << 20) - 1, False), (8 << 20, True):
+        assert (guess_ceiling(inventory_of(tmp_path, size, LINES), 10) < 1) is is_guessed
