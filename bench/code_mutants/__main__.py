@@ -10,8 +10,8 @@ same. Survivors are printed as a diff with their name, and the exit status is 1.
 if it fails, too, it is left out. If a survivor does no harm, add its name and the reason to accepted.tsv; else write a test.
 
 The tests that are tried are those that run the function, if that was measured: `--measure` runs all tests once, with a mark in each
-function, and keeps the result in build/reach.json.gz. Else they are those of tests.tsv. Measure again after tests were renamed. The
-shortest come first, and `--longest` leaves out what takes longer.
+function, and keeps the result in build/reach.json.gz. Else they are those of tests.tsv, and those that import the file. Measure again
+after tests were renamed. The shortest come first, and `--longest` leaves out what takes longer.
 """
 
 from __future__ import annotations

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from pathlib import Path
 
 _DIRECTORY = Path(__file__).parent
+_ROOT = _DIRECTORY.parents[1]
+_FEW = 20
+"""Test files that import a module. If more do, it is one that they only use."""
 
 
 def _rows(name: str) -> dict[str, str]:
@@ -18,15 +23,35 @@ def accepted() -> dict[str, str]:
 
 
 def seen_by(path: str) -> tuple[str, ...]:
-    """The tests that can see a file: those of the longest entry that its path starts with. Raises KeyError if none does."""
+    """The tests that can see a file: those of the longest entry that its path starts with, and those that import it.
+
+    Raises KeyError if there is no such entry.
+    """
     rows = _rows("tests.tsv")
     found = max((entry for entry in rows if path.startswith(entry)), key=len, default=None)
     if found is None:
         raise KeyError(path)
-    return tuple(rows[found].split())
+    return (*rows[found].split(), *_importing(path))
+
+
+@cache
+def _importing(path: str) -> list[str]:
+    """The test files that import a module of Python, if they are few."""
+    module = path.removesuffix(".py").replace("/", ".")
+    package, _, name = module.rpartition(".")
+    found = re.compile(
+        rf"\b{re.escape(module)}\b|from {re.escape(package)} import (?:\([^)]*|[^(\n]*)\b{re.escape(name)}\b"
+    )
+    tests = [test for test, text in _test_files().items() if found.search(text)]
+    return tests if len(tests) <= _FEW else []
+
+
+@cache
+def _test_files() -> dict[str, str]:
+    paths = sorted((_ROOT / "tests").rglob("test_*.py"))
+    return {path.relative_to(_ROOT).as_posix(): path.read_text() for path in paths}
 
 
 def package() -> list[str]:
     """The files of the package that are in Python."""
-    root = _DIRECTORY.parents[1]
-    return sorted(path.relative_to(root).as_posix() for path in (root / "cdxmill").rglob("*.py"))
+    return sorted(path.relative_to(_ROOT).as_posix() for path in (_ROOT / "cdxmill").rglob("*.py"))

@@ -161,3 +161,6 @@ def test_each_file_of_the_package_has_tests_that_can_see_it() -> None:
     for path in files:
         assert all((ROOT / test).exists() for test in seen_by(path)), path
     assert set(package()) <= set(files)
+    assert "tests/server/test_values.py" in seen_by("cdxmill/server/dialects/values.py"), (
+        "it imports the file"
+    )
