@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +157,12 @@ def test_a_run_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pyt
 
 def test_notes_of_the_lock_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
-    monkeypatch.setattr(staging_at_url, "hold", lambda *args: asked.append(args) or hold(*args))
+
+    def noted(place: Location, note: Callable[[str], None]) -> AbstractContextManager[bool]:
+        asked.extend((place, note))
+        return hold(place, note)
+
+    monkeypatch.setattr(staging_at_url, "hold", noted)
     with staged_at_url(locate(tmp_path / "t"), False, print) as own:
         put(Path(own.local), LIST)
-    assert asked == [(locate(tmp_path / "t"), print)]
+    assert asked == [locate(tmp_path / "t"), print]
