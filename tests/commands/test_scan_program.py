@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +34,17 @@ number = 5
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A working directory with the module own_program and the list `hosts`."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own_program.py").write_text(SOURCE)
     (tmp_path / "broken_program.py").write_text("raise KeyError('x')")
     (tmp_path / "hosts").write_bytes(b"\xef\xbb\xbfa.com\r\nb.com\n")
-    for name in ("own_program", "broken_program"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
     importlib.invalidate_caches()
     compiled.cache_clear()
-    return tmp_path
+    yield
+    sys.modules.pop("own_program", None)
+    compiled.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -242,6 +242,7 @@ def test_what_archives_report_is_added_up(capsys: pytest.CaptureFixture[str]) ->
     run = module._Run(replace(OPTIONS, sample="2"), failures, run_of(results))
     run.scan_twice("sampling", [task(), task("b.warc.gz")])
     assert sorted(run.smallest.numbers()) == [0.125, 0.25]
+    assert run._progress.done == 2
     assert run.summary(0).measured == [Measured("b", 0, 6, 2, 0.5), Measured("a", 1, 8, 4, 1.0)]
     assert failures.items == [Failure("b.warc.gz", 9, "is bad")]
     assert sorted(capsys.readouterr().err.splitlines()) == [
