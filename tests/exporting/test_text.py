@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
+import zlib
 from pathlib import Path
 
 import pytest
 
 import cdxmill
 from cdxmill.cli.main import main
+from cdxmill.cluster.reader import ClusterReader
 from cdxmill.commands.exporting import text
 from cdxmill.errors import UsageError
 from cdxmill.messages import Step
 
+from ..material.clusters import write_raw_cluster
 from .conftest import LINES, build, export, text_of
 
 
@@ -162,3 +166,72 @@ def test_outputs_and_options_that_are_refused(args: tuple[str, ...], status: int
     assert export("c", *args) == status
     assert not Path("t").exists()
     assert (Path("there").read_text() == "precious") == (args[2:] != ("-o", "there", "--replace"))
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("", ""), ("=", "="), ("-", "-"), ("|", "|"), ("==", "'=="), ("=1", "'=1"), ("+1", "'+1"), ("-1", "'-1"), ("@a", "'@a"),
+        ("\ta", "'\ta"), ("\ra", "'\ra"), ("\na", "'\na"), ("|a", "'|a"), (" =1", " =1"), ("a=1", "a=1"), (-12, "'-12"), (None, "None"),
+    ],
+)  # fmt: skip
+def test_a_cell_of_two_characters_may_be_a_formula(value: object, cell: str) -> None:
+    assert text.safe_cell(value) == cell
+
+
+@pytest.mark.parametrize(
+    ("pieces", "members"),
+    [
+        ([], [b""]),
+        ([b""], [b""]),
+        ([b"abc"], [b"abc"]),
+        ([b"abcd"], [b"abcd"]),
+        ([b"abc", b"d", b""], [b"abcd"]),
+        ([b"abc", b"de", b"f"], [b"abcde", b"f"]),
+        ([b"abcdefghij", b"k", b"lmn", b"o"], [b"abcdefghij", b"klmn", b"o"]),
+    ],
+)
+def test_a_member_has_what_was_written_when_it_is_large_enough(
+    pieces: list[bytes], members: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text, "_HELD", 4)
+    file = io.BytesIO()
+    packed = text._Packed(file)
+    for piece in pieces:
+        packed.write(piece)
+    assert bool(file.getvalue()) == (len(b"".join(pieces)) >= 4)
+    packed.flush()
+    found, data = list[bytes](), file.getvalue()
+    while data:
+        inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        found.append(inflater.decompress(data))
+        data = inflater.unused_data
+    assert found == members
+
+
+@pytest.mark.parametrize(("form", "noted"), [("csv", True), ("cdxj", False)])
+def test_only_a_csv_file_is_for_excel(
+    form: str,
+    noted: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.cdxj").write_bytes(b'com,a)/ 20200101000000 {"url": "http://a.com/"}\n')
+    monkeypatch.setattr(text, "EXCEL_ROWS", 1)
+    assert export("a.cdxj", "--to", form, "-o", "t") == 0
+    assert capsys.readouterr().err == "note: Excel shows the first 0 of 1 captures\n" * noted
+
+
+@pytest.mark.parametrize("form", ["csv", "cdxj"])
+def test_a_text_with_fewer_lines_than_the_cluster_has_is_not_written(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_raw_cluster(tmp_path / "c", [b'com,a)/ 20200101000000 {"url": "http://a.com/"}'])
+    monkeypatch.setattr(ClusterReader, "total_lines", lambda reader: 2)
+    assert export("c", "--to", form, "-o", "t") == 1
+    assert "c: has 1 line, but its cluster.json has 2" in capsys.readouterr().err
+    assert not Path("t").exists()
+    assert export("c", "a.com", "--to", form, "-o", "t") == 0

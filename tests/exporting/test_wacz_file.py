@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import io
+import json
 import zipfile
 from pathlib import Path
 
@@ -48,3 +51,42 @@ def test_what_is_no_page_is_in_the_index_alone(tmp_path: Path) -> None:
     parts = WaczParts(tmp_path, tmp_path / "made")
     assert parts.archives == ["a.warc.gz", "b.warc.gz"]
     assert parts.make(lambda: None) == 2
+
+
+def test_the_lists_tell_where_blocks_are_and_what_files_have(tmp_path: Path) -> None:
+    (tmp_path / "a.cdxj").write_text(lines("a", 601))
+    (tmp_path / "a.warc.gz").write_bytes(b"a" * ((1 << 20) + 1))
+    (tmp_path / "made").mkdir()
+    parts = WaczParts(tmp_path, tmp_path / "made")
+    parts.make(lambda: None)
+    head, *rows = (tmp_path / "made/index.idx").read_text().splitlines()
+    assert head.startswith("!meta 0 ")
+    index, found, end = (tmp_path / "made/index.cdx.gz").read_bytes(), [], 0
+    for row in rows:
+        block = json.loads(row[row.index("{") :])
+        data = index[block["offset"] : block["offset"] + block["length"]]
+        assert (block["offset"], block["digest"]) == (end, f"sha256:{hashlib.sha256(data).hexdigest()}")
+        text = gzip.decompress(data).decode().splitlines()
+        assert row.startswith(" ".join(text[0].split(" ")[:2]) + " {")
+        found += text
+        end += len(data)
+    assert (found, end) == (lines("a", 601).splitlines(), len(index))
+    out = io.BytesIO()
+    signed = {"signature": "x"}
+    write_wacz(
+        parts.files(), out, {"title": "T"}, lambda package: {**signed, "n": len(package)}, lambda: None
+    )
+    with zipfile.ZipFile(out) as package:
+        members = {name: package.read(name) for name in package.namelist()}
+    described = json.loads(members["datapackage.json"])
+    assert described["title"] == "T"
+    assert [(one["path"], one["bytes"], one["hash"]) for one in described["resources"]] == [
+        (name, len(data), f"sha256:{hashlib.sha256(data).hexdigest()}")
+        for name, data in members.items()
+        if not name.startswith("datapackage")
+    ]
+    assert members["archive/a.warc.gz"] == (tmp_path / "a.warc.gz").read_bytes()
+    assert members["indexes/index.cdx.gz"] == index
+    digest = json.loads(members["datapackage-digest.json"])
+    assert digest["signedData"] == {**signed, "n": len(members["datapackage.json"])}
+    assert list(members)[-2:] == ["datapackage.json", "datapackage-digest.json"]

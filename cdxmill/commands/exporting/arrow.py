@@ -99,14 +99,16 @@ class _Hosts:
 
     def __init__(self) -> None:
         self._suffixes = _suffixes()
-        self._known: dict[str | None, HostParts] = {None: HostParts()}
+        self._known: dict[str, HostParts] = {}
 
     def parts_of(self, host: str | None) -> HostParts:
+        if host is None:
+            return HostParts()
         found = self._known.get(host)
         if found is None:
-            if len(self._known) > _MOST_HOSTS:
-                self._known = {None: HostParts()}
-            found = self._known[host] = split_host(host or "", self._suffixes)
+            if len(self._known) >= _MOST_HOSTS:
+                self._known.clear()
+            found = self._known[host] = split_host(host, self._suffixes)
         return found
 
 
@@ -120,14 +122,14 @@ class ArrowTable:
         require()
         import pyarrow
 
-        self._arrow, self._encoded, self._hosts = pyarrow, encoded, _Hosts()
+        self._arrow, self._hosts = pyarrow, _Hosts()
         self.columns = LineColumns()
-        self.schema = self._schema()
+        self.schema = self._schema(encoded)
 
-    def _schema(self) -> Any:
+    def _schema(self, encoded: bool) -> Any:
         arrow = self._arrow
         text = arrow.string()
-        host = arrow.dictionary(arrow.int32(), text) if self._encoded else text
+        host = arrow.dictionary(arrow.int32(), text) if encoded else text
         kinds = {
             **dict.fromkeys(HOST_COLUMNS, host),
             "url_port": arrow.int32(),
@@ -149,7 +151,7 @@ class ArrowTable:
         return self._arrow.RecordBatchReader.from_batches(self.schema, self.batches(batches))
 
     def batch(self, lines: list[bytes]) -> Any:
-        """The record batch of some lines, of less than 2 GiB."""
+        """The record batch of some lines, of less than 2 GiB. Arrow casts what has another type than the schema."""
         made = self.columns.columns_of(lines)
         arrays = self._host_arrays(self._array(made["host"], len(lines), self._arrow.string()))
         for name in COLUMNS:
@@ -158,16 +160,16 @@ class ArrowTable:
         return self._arrow.RecordBatch.from_arrays([arrays[name] for name in COLUMNS], schema=self.schema)
 
     def _array(self, column: ColumnBuffers, rows: int, kind: Any) -> Any:
+        """An array of texts of this kind, or of int64."""
         arrow = self._arrow
         buffers = [part and arrow.py_buffer(part) for part in (column.valid, column.offsets)]
         values = arrow.py_buffer(column.values)
         if column.offsets is not None:
             return arrow.Array.from_buffers(kind, rows, [*buffers, values])
-        found = arrow.Array.from_buffers(arrow.int64(), rows, [buffers[0], values])
-        return found if kind == arrow.int64() else found.cast(kind)
+        return arrow.Array.from_buffers(arrow.int64(), rows, [buffers[0], values])
 
     def _host_arrays(self, hosts: Any) -> dict[str, Any]:
-        """The columns of hosts: a host of several lines is split once."""
+        """The columns of hosts, as dictionaries: a host of several lines is split once."""
         found = hosts.dictionary_encode(null_encoding="encode")
         split = [self._hosts.parts_of(host) for host in found.dictionary.to_pylist()]
         arrays = {}
@@ -175,8 +177,7 @@ class ArrowTable:
             values = self._texts([parts[number] for parts in split])
             encoded = values.dictionary_encode()
             rows = encoded.indices.take(found.indices)
-            column = self._arrow.DictionaryArray.from_arrays(rows, encoded.dictionary)
-            arrays[name] = column if self._encoded else column.dictionary_decode()
+            arrays[name] = self._arrow.DictionaryArray.from_arrays(rows, encoded.dictionary)
         return arrays
 
     def _texts(self, texts: list[str | None]) -> Any:

@@ -79,7 +79,8 @@ class _Files:
     def end(self, kind: type[BaseException] | None, *error: Any) -> None:
         """Finish the file that is open, or delete it if there was an error."""
         if kind is None:
-            self.close()
+            with self._open:  # if it cannot be finished, it is deleted
+                self.close()
         with suppress(Exception):
             if self._writer is not None:
                 self._writer.close()

@@ -43,7 +43,7 @@ def _staged(path: Path, replace: bool) -> Iterator[Staged]:
         _remove_left(path)
         own = path.with_name(temporary_name(path.name))
         own.mkdir()
-        handle = os.open(own, os.O_RDONLY | os.O_DIRECTORY)
+        handle = os.open(own, os.O_RDONLY)
     try:
         with suppress(OSError):  # some file systems have no locks
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -63,19 +63,13 @@ def check_free(path: Path, replace: bool) -> None:
     if path.is_symlink() or not path.is_dir():
         raise UsageError(f"{path}: is not a directory; choose another output directory")
     if any(path.iterdir()):
-        found = [*_files_in(path), *_links_in(path)]
-        check_replaceable(str(path), found, files_listed(locate(path)), replace)
+        check_replaceable(str(path), _files_in(path), files_listed(locate(path)), replace)
 
 
 def _files_in(path: Path) -> list[str]:
-    return sorted(str(found.relative_to(path)) for found in path.rglob("*") if found.is_file())
-
-
-def _links_in(path: Path) -> list[str]:
+    """All below a directory that is not a directory: files, links, also to directories, and pipes."""
     return [
-        str(found.relative_to(path))
-        for found in path.rglob("*")
-        if found.is_symlink() or not (found.is_file() or found.is_dir())
+        str(found.relative_to(path)) for found in path.rglob("*") if found.is_symlink() or not found.is_dir()
     ]
 
 

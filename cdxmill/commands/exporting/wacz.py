@@ -153,9 +153,11 @@ def _copy(found: Asked, copied: Path, options: Copying, failures: Failures) -> i
 
 def _pack(place: Location, asked: Exporting, copied: Path, work: WorkDirectory) -> int:
     """Write the WACZ of the copy. Returns the number of pages."""
-    if work.load(_CREATED) is None:
-        work.save(_CREATED, output_time())
-    created = iso_time(work.load(_CREATED) or output_time())
+    time = work.load(_CREATED)
+    if time is None:
+        time = output_time()
+        work.save(_CREATED, time)
+    created = iso_time(time)
     parts = WaczParts(copied, work.scratch.directory / "made")
     known = {
         "title": asked.title,

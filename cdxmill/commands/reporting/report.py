@@ -153,7 +153,7 @@ def make_report(inputs: Inputs, asked: Reporting, failures: Failures) -> Report:
 
     Raises InputError if no input can be read, and StoppedError if a machine is at fault: what cannot be read now may be whole.
     """
-    sums = Sums(is_one=not inputs.parts or not inputs.parts[0].with_urls or len(inputs.parts) == 1)
+    sums = Sums(is_one=len(inputs.parts) <= 1 or not inputs.parts[0].with_urls)
     early: dict[int, PartSums] = {}
     with Progress("reading lines", len(inputs.parts), _size_of(inputs.parts), asked.quiet) as progress:
         failures.show_on(progress)

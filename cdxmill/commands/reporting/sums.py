@@ -83,7 +83,6 @@ class Sums:
     def _totals(self, parts: Sequence[PartSums], is_sorted: bool) -> dict[str, Any]:
         totals = [part.totals for part in parts]
         whole = {name: sum(getattr(one, name) for one in totals) for name in Totals._fields[:7]}
-        firsts, lasts = [one.first for one in totals if one.first], [one.last for one in totals if one.last]
         level, urls, _, _ = self._own_samples().sampled("urls")
         exact_urls = whole["urls"] - _shared_urls(parts)
         return {
@@ -91,8 +90,8 @@ class Sums:
             "urls": exact_urls if is_sorted else min(urls << level, whole["captures"]),
             "urls_error": 0 if is_sorted else _error(level, urls),
             "bytes": whole["size"],
-            "first": min(firsts, default=b"").decode(),
-            "last": max(lasts, default=b"").decode(),
+            "first": min((one.first for one in totals if one.first), default=b"").decode(),
+            "last": max((one.last for one in totals), default=b"").decode(),
             "without_date": whole["undated"],
             "without_length": whole["unsized"],
             "invalid_lines": sum(part.invalid for part in parts),

@@ -109,7 +109,7 @@ class ListPlace:
     def of(cls, path: str) -> Location:
         """The file of a list."""
         place = locate(path)
-        return place if place.is_remote or not cls.base else locate(f"{Path(cls.base, path)}")
+        return place if place.is_remote or not cls.base else locate(f"{Path(cls.base, place.local)}")
 
 
 @lru_cache(maxsize=1)
