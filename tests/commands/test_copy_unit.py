@@ -112,6 +112,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
     return found
 
 
+def unplaced(line: bytes) -> str:
+    """A line without its place, which whoever joins the units adds."""
+    start, _, rest = line.decode().partition('", "offset": "')
+    notes = rest.partition('", "filename": "')[2].partition('"')[2]
+    return f'{start}", "offset": "0", "filename": ""{notes}'
+
+
 RESPONSE = record("response", "http://a.com/", more=HTTP)
 KINDS = {
     "response": RESPONSE,
@@ -137,7 +144,7 @@ def test_a_member_is_written_as_it_is_with_its_row_and_its_line(
     assert done.data == {"warc": member}
     (part,) = done.result.parts.values()
     (made,) = part.lines
-    assert made.startswith('com,a)/ 20240517010203 {"url": "http://a.com/"')
+    assert made == unplaced(here.lines[0])
     assert part.sizes == [len(member)]
     assert (done.result.captures, done.result.requests, done.reasons) == (1, 1, [])
     assert here.counted == [len(member)]
@@ -161,6 +168,19 @@ def test_only_the_range_of_the_records_is_fetched(options: dict[str, Any], aroun
     whole = sum(map(len, members))
     assert done.result.fetched == min(len(members[1]) + 2 * around, whole)
     assert done.result.requests == 1
+
+
+def test_an_arc_record_without_a_date_cannot_become_a_warc_record(here: Here) -> None:
+    here.add("a.arc.gz", packed(ARC))
+    data = packed(ARC.replace(b"20010203040506", b"yesterday"))
+    (here.path / "a.arc.gz").write_bytes(data)
+    line = f'com,old)/ - {{"length": "{len(data)}", "offset": "0", "filename": "a.arc.gz"}}'.encode()
+    for keep in (False, True):
+        done = here.copy([line], keep_arc=keep)
+        assert done.reasons == (
+            [] if keep else ["the ARC record has no valid date, which a WARC record must have ( -)"]
+        )
+        assert done.data == ({"arc": data} if keep else {})
 
 
 @pytest.mark.parametrize("options", [{}, {"keep_arc": True}, {"source_headers": True}], ids=str)
@@ -195,6 +215,43 @@ def test_records_of_several_kinds_have_their_own_lines(keep: bool, here: Here) -
     rest = ["", "com,b)/1", ""]
     assert lines == ({"arc": ["com,old)/"], "warc": rest} if keep else {"warc": ["com,old)/", *rest]})
     assert done.reasons == []
+
+
+CAPTURES = [one for url in ("http://a.com/1", "http://b.com/2") for one in capture(url, "2024-05-17")]
+
+
+@pytest.mark.parametrize("headers", [False, True])
+@pytest.mark.parametrize("records", ["captures", "all"])
+def test_related_records_are_written_once_beside_their_response(
+    records: str, headers: bool, here: Here
+) -> None:
+    """Their line is that of the response, with what the notes say. Lines of theirs add nothing."""
+    here.add("a.warc.gz", b"".join(CAPTURES))
+    lines = list(here.lines)
+    if records == "all":
+        here.add("a.warc.gz", b"".join(CAPTURES), "--records", "all")
+    done = here.copy(set(here.lines), related=True, source_headers=headers)
+    starts = [sum(map(len, CAPTURES[:number])) for number in range(6)]
+    assert sorted(int(row[1]) for row in done.rows) == starts
+    assert {(row[0], row[3], row[5]) for row in done.rows} == {("a.warc.gz", "20240517010203", "yes")}
+    assert {int(row[1]): int(row[2]) for row in done.rows} == dict(
+        zip(starts, map(len, CAPTURES), strict=True)
+    )
+    assert [row[4] for row in done.rows] == ["http://a.com/1"] * 3 + ["http://b.com/2"] * 3
+    if not headers:
+        assert sorted(filter(None, done.result.parts["warc"].lines)) == sorted(map(unplaced, lines))
+        assert all(b'"charset": "UTF-8", "languages": "eng"' in line for line in lines)
+        assert sorted(done.data["warc"]) == sorted(b"".join(CAPTURES))
+    assert done.reasons == []
+
+
+def test_only_captures_have_related_records(here: Here) -> None:
+    """The note of a capture leads to no other record."""
+    here.add("a.warc.gz", b"".join(CAPTURES[:3]), "--records", "all")
+    notes = [line for line in here.lines if f'"length": "{len(CAPTURES[2])}"'.encode() in line]
+    done = here.copy(notes[:1], related=True)
+    assert [int(row[2]) for row in done.rows] == [len(CAPTURES[2])]
+    assert len(here.copy(here.lines, related=False).rows) == 3
 
 
 def test_source_headers_name_the_place_and_the_range(here: Here) -> None:
