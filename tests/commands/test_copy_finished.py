@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 from contextlib import ExitStack
 from pathlib import Path
@@ -91,6 +92,7 @@ def test_a_list_without_its_archive_and_an_archive_without_its_list_say_nothing(
         (b"", False),
         (b"\n", False),
         (b"filename\toffset\n", False),
+        (b"a\tb\tc\td\te\tf\tg\th\na\t5\t9\t-\thttp://a/\tno\t0\t9\n", False),
         ("\t".join(ROW).encode() + b"\n", True),
         ("\t".join(ROW).encode(), False),
         ("\t".join(ROW).encode() + b"\n" + b"a\t5\t9\t-\thttp://a/\tno\t0\t9", True),
@@ -151,12 +153,14 @@ def test_a_capture_is_there_if_its_place_its_time_and_its_url_are(one: Planned, 
 def test_the_headers_of_copied_revisits_are_read_in_the_copy() -> None:
     revisit = packed(record("revisit", "http://a.com/", b"HTTP/1.1 200 OK\r\n\r\n", HTTP + SHA + REFERS))
     first = packed(record("response", "http://b.com/"))
-    write_list("copy-00000.warc.gz", A, archive=first + revisit, place=f"{len(first)}\t{len(revisit)}")
+    other = ("b.warc.gz", 0, *A[2:])
+    place = f"{len(first)}\t{len(revisit)}"
+    write_list("copy-00000.warc.gz", other, A, archive=first + revisit, place=place)
     found, wanted = finished(), [*A[:4], 3, "http://a.com/", "and more"]
     assert list(found.revisits([wanted])) == [
         [3, "http://a.com/", "and more", "http://o.com/", "2023-01-01T00:00:00Z"]
     ]
-    assert list(found.revisits([["b.warc.gz", *wanted[1:]]])) == []
+    assert list(found.revisits([["c.warc.gz", *wanted[1:]]])) == []
     assert list(found.revisits([])) == []
     Path("copy/copy-00000.warc.gz").write_bytes(first + bytes(len(revisit)))
     with pytest.raises(InputError) as told:
@@ -192,6 +196,10 @@ def unit(name: str, text: str) -> Path:
         (["copy-00000.tsv"], ["copy-00001.warc.gz", "copy-00002.arc.gz"]),
         (["x-00000.tsv", "x-00000.cdxj"], ["copy-00000.warc.gz", "copy-00001.arc.gz"]),
         (["copy-00000.txt", "copy-0000.tsv", "copy-00000x.tsv"], ["copy-00000.warc.gz", "copy-00001.arc.gz"]),
+        (
+            [f"copy-0000{number}.{end}" for number in range(9) for end in ("cdxj", "txt")],
+            ["copy-00009.warc.gz", "copy-00010.arc.gz"],
+        ),
         (["copy-123456.warc.gz"], ["copy-00000.warc.gz", "copy-00001.arc.gz"]),
     ],
 )
@@ -201,6 +209,11 @@ def test_a_new_file_has_the_first_number_that_nothing_has(names: list[str], foll
         Path("copy", name).write_bytes(b"theirs")
     made = CopyOutput(finished(), 9, HEAD)
     assert [made._next_name(kind) for kind in (WARC, ARC)] == following
+
+
+def test_a_directory_with_the_name_of_a_list_is_of_somebody() -> None:
+    Path("copy/copy-00000.tsv").mkdir()
+    assert CopyOutput(finished(), 9, HEAD)._next_name(WARC) == "copy-00001.warc.gz"
 
 
 def test_a_list_of_ours_without_its_archive_is_of_a_run_that_was_killed() -> None:
@@ -268,6 +281,8 @@ def test_records_of_each_kind_have_their_own_files() -> None:
     ]
     assert Path("copy/copy-00000.warc.gz").read_bytes().endswith(b"a" * 10 + b"c" * 10)
     assert Path("copy/copy-00001.arc.gz").read_bytes().endswith(b"b" * 10)
+    texts = [gzip.decompress(path.read_bytes()[:-10]) for path in sorted(Path("copy").glob("*1.arc.gz"))]
+    assert [text.partition(b" ")[0] for text in texts] == [b"filedesc://copy-00001.arc.gz"]
     assert made.files == 2
     assert not any(Path(name).exists() for name in "uvw")
 
