@@ -123,7 +123,9 @@ def test_what_is_given_says_which_lines_go(
     queries: list[str], options: dict[str, Any], gone: list[int]
 ) -> None:
     """A dry run prints them, and changes nothing."""
-    files = {name: given(name, options[name]) for name in ("archives", "keys") if name in options}
+    files: dict[str, Any] = {
+        name: given(name, options[name]) for name in ("archives", "keys") if name in options
+    }
     printed: list[bytes] = []
     dry: dict[str, Any] = {**options, **files, "dry_run": True, "processes": 1}
     asked = Removing("C", queries, **dry)
@@ -181,7 +183,9 @@ def test_archives_and_their_cdx_files_go_with_their_lines(
     queries: list[str], options: dict[str, Any], archives: str, cdx: str
 ) -> None:
     """A list of archives alone means all of each: they are not listed any more. Other CDX files would bring lines back."""
-    files = {name: given(name, options[name]) for name in ("archives", "keys") if name in options}
+    files: dict[str, Any] = {
+        name: given(name, options[name]) for name in ("archives", "keys") if name in options
+    }
     before = read_record(locate("C"))
     done = run(*queries, **(options | files))
     assert "".join(listed()) == archives

@@ -169,6 +169,10 @@ def test_the_headers_of_copied_revisits_are_read_in_the_copy() -> None:
     assert str(told.value).endswith(f" at {len(first)}; move this file and its index away")
 
 
+def full(*given: object) -> int:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 def part(*names: str, lines: bool = False) -> Part:
     """A part with a record of 10 bytes for each name."""
     rows = [f"{name}.warc.gz\t0\t9\t-\thttp://{name}.com/\tno" for name in names]
@@ -235,7 +239,14 @@ def test_a_list_of_ours_without_its_archive_is_of_a_run_that_was_killed() -> Non
     ],
 )
 @pytest.mark.parametrize("most", [1, 10_000])
-def test_records_that_are_there_are_left_out(have: str, names: str, left: str, most: int) -> None:
+@pytest.mark.parametrize("has_ranges", [True, False])
+def test_records_that_are_there_are_left_out(
+    have: str, names: str, left: str, most: int, has_ranges: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the system copies no ranges, and in small pieces."""
+    monkeypatch.setattr(output, "_COPY_PIECE", 7)
+    if not has_ranges:
+        monkeypatch.setattr(os, "copy_file_range", full)
     rows = [(f"{name}.warc.gz", 0, "-", f"http://{name}.com/", "no") for name in have]
     if have:
         write_list("old-00000.warc.gz", *rows)
@@ -328,9 +339,6 @@ def test_what_is_not_finished_is_deleted_and_the_error_is_that_of_the_copy(
 
 
 def test_a_full_disk_stops_the_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*given: object) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     with CopyOutput(finished(), 10_000, HEAD) as made:
         made.add(WARC, unit("u", "a"), part("a"))
         opened = made._open[WARC]

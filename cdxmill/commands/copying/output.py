@@ -270,12 +270,10 @@ class _OpenFile:
         """Write the bytes of records that were appended."""
         with suppress(OSError, AttributeError):  # another file system, no Linux, or no local file
             self._file.flush()
-            while start < end and (
-                done := os.copy_file_range(source.fileno(), self._file.fileno(), end - start, start)
-            ):
+            while done := os.copy_file_range(source.fileno(), self._file.fileno(), end - start, start):
                 start += done
         source.seek(start)
-        while start < end and (piece := source.read(min(_COPY_PIECE, end - start))):
+        while piece := source.read(min(_COPY_PIECE, end - start)):
             self._write(piece)
             start += len(piece)
 
