@@ -283,3 +283,15 @@ def test_replaced_shards_go_even_if_an_earlier_change_has_left_them(
     assert waited == ([9] if waits else [])
     assert not Path("C/.kept.json").exists()
     assert len(list(Path("C").glob("cdx-*.gz"))) == 2
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_dry_run_makes_nothing_of_a_cluster_of_another_tool() -> None:
+    for name in ("cluster.json", "splits.txt", "splits.seq"):
+        Path("C", name).unlink()
+    before = {path.name for path in Path("C").iterdir()}
+    with pytest.raises(UsageError, match=r"has no cluster\.json, so it cannot be changed"):
+        run("a.com", dry_run=True)
+    assert {path.name for path in Path("C").iterdir()} == before
+    assert run("a.com").counts.removed == 2
+    assert Path("C/cluster.json").exists()

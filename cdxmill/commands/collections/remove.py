@@ -73,7 +73,7 @@ def remove(asked: Removing, failures: Failures, out: Print | None = None) -> Cha
             _print(done, out)
         else:
             _commit(change, done, asked, archives, excluded)
-            if done.counts.removed or kept_shards(change.place):
+            if kept_shards(change.place):
                 _wait(change, asked)
                 delete_kept(change.place, 0)
     return summary_of(change, done)
