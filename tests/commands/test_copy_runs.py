@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
+from base64 import b32encode
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from cdxmill.cli.main import main
 from cdxmill.cluster.archive_index import ArchivePlaces
 from cdxmill.commands.copying import copy as module
 from cdxmill.commands.copying.copy import CopySummary, copy, list_failures
@@ -22,7 +25,8 @@ from cdxmill.search.sources import Source
 from cdxmill.storage.location import Location, locate
 
 from ..material.clusters import write_raw_cluster
-from .test_copy_resume import ALL, NAMES, WORK, here, made, rows, run
+from .test_copy_resume import ALL, NAMES, WORK, here, killed_at, made, rows, run, spied
+from .test_copy_unit import HTTP, packed, record
 
 __all__ = ["here", "made"]
 
@@ -220,3 +224,130 @@ def test_the_work_of_a_copy_elsewhere_is_on_this_machine() -> None:
     assert not directory.parent.exists()
     with module._work_directory(Location("/data/out")) as directory:
         assert directory == Path("/data/out/.work")
+
+
+@pytest.mark.parametrize(
+    ("rate", "is_one"),
+    [(None, True), (0.0, False), (-1.0, False), (float("nan"), False), (1e-9, True), (0.5, True), (1.0, True), (1e6, True), (1000000.5, False)],
+)  # fmt: skip
+@pytest.mark.usefixtures("here")
+def test_a_rate_is_more_than_0_and_at_most_a_million(rate: float | None, is_one: bool) -> None:
+    asked, options = ask(Copying(["all.cdxj"], archives="w"), ["*"]), Copying([], rate=rate)
+    if is_one:
+        module._check(asked, options)
+        return
+    with pytest.raises(UsageError) as told:
+        copy(asked, "out", options, Failures(printed=False))
+    assert str(told.value) == f"--rate {rate}: expected a number of requests per second, such as 5 or 0.5"
+    assert not Path("out").exists()
+
+
+@pytest.mark.usefixtures("here")
+def test_originals_of_files_are_searched() -> None:
+    module._check(ask(Copying(["all.cdxj"], archives="w"), ["*"]), Copying([], originals=True))
+
+
+@pytest.mark.usefixtures("here")
+def test_a_target_that_cannot_be_written_is_refused_and_a_pipe_is_no_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = ask(Copying(["all.cdxj", "-"], archives="w"), ["*"])
+    with pytest.raises(UsageError, match="cannot be written or listed"):
+        copy(asked, "http://127.0.0.1:9/out", Copying([]), Failures(printed=False))
+    seen: list[list[str]] = []
+
+    def stay(targets: list[Location], sources: list[Location]) -> None:
+        seen.append([one.text for one in (*targets, *sources)])
+        raise UsageError("enough")
+
+    monkeypatch.setattr(module, "check_inputs_stay", stay)
+    with pytest.raises(UsageError, match="enough"):
+        copy(asked, "out", Copying([]), Failures(printed=False))
+    assert seen == [["out", "all.cdxj"]]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_record_with_another_digest_is_reported_in_each_run() -> None:
+    """Also if the run has nothing to copy."""
+    line = Path("all.cdxj").read_text().splitlines()[0]
+    start = line.index('"digest": "') + 11
+    Path("all.cdxj").write_text(f"{line[:start]}{'A' * 32}{line[start + 32 :]}\n")
+    (first,) = run(any_digest=True)[1].items
+    assert first.reason == (
+        f"the record has the digest {line[start : start + 32]}, the index line has {'A' * 32} (http://a.com/),"
+        " and was copied as it is (http://a.com/ 20240517010203)"
+    )
+    for options in ({}, {"any_digest": True}):
+        summary, failures = run(**options)
+        assert (summary.captures, summary.present) == (0, 1)
+        assert [one.reason for one in failures.items] == [
+            "the record does not have the digest of the index line, and was copied as it is (http://a.com/ 20240517010203)"
+        ]
+        assert Path("out/copy-failures.tsv").read_text().startswith("a.warc.gz\t0\tthe record does not have")
+
+
+PAGE_SHA = b32encode(hashlib.sha1(b"<p>").digest()).decode()
+REVISIT = (
+    f"{HTTP}WARC-Payload-Digest: sha1:{PAGE_SHA}\r\n"
+    "WARC-Refers-To-Target-URI: http://%s.com/\r\nWARC-Refers-To-Date: 2024-05-17T01:02:03Z\r\n"
+)
+
+
+def add_revisits(*names: str) -> None:
+    """Revisits of the pages of other hosts, in the archive r.warc.gz; r1.com is that of the first."""
+    records = [
+        record("revisit", f"http://r{number}.com/", b"HTTP/1.1 200 OK\r\n\r\n", REVISIT % name)
+        for number, name in enumerate(names, 1)
+    ]
+    Path("w/r.warc.gz").write_bytes(packed(*records))
+    assert main(["index", "-q", "-p", "1", "-o", "r.cdxj", "w/r.warc.gz"]) == 0
+    lines = [*Path("all.cdxj").read_bytes().splitlines(), *Path("r.cdxj").read_bytes().splitlines()]
+    Path("all.cdxj").write_bytes(b"".join(line + b"\n" for line in sorted(lines)))
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("later", [False, True])
+def test_the_original_of_a_revisit_is_copied_with_it_or_later(later: bool) -> None:
+    add_revisits("b", "b", "z")
+    revisits = ("r1.com", "r2.com", "r3.com")
+    if later:
+        assert run(*revisits)[1].count == 0
+    summary, failures = run(*revisits, originals=True)
+    assert (summary.captures, summary.present) == ((1, 3) if later else (4, 0))
+    (failure,) = failures.items
+    assert (failure.path, failure.hint) == ("r.warc.gz", "add the index that has it to SOURCE")
+    assert failure.reason == (
+        "no source has the record that this revisit refers to (http://r3.com/ 20240517010203)"
+    )
+    assert rows() == ["b.warc.gz", *["r.warc.gz"] * 3]
+    again, failures = run(*revisits, originals=True)
+    assert (again.captures, again.present, again.files, failures.items) == (0, 3, 0, [failure])
+    assert rows() == ["b.warc.gz", *["r.warc.gz"] * 3]
+
+
+@pytest.mark.usefixtures("here")
+def test_an_original_that_is_copied_anyway_is_copied_once() -> None:
+    add_revisits("a")
+    summary, failures = run("*", originals=True)
+    assert (summary.captures, failures.count) == (4, 0)
+    assert rows() == [*ALL, "r.warc.gz"]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_run_that_was_killed_continues_with_its_plan_of_originals(monkeypatch: pytest.MonkeyPatch) -> None:
+    add_revisits("b", "z")
+    killed_at(monkeypatch, CopyOutput, "finish", "r1.com", "r2.com", originals=True)
+    assert (WORK / "originals.json").exists()
+    copied = spied(monkeypatch)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "find_originals", lambda *given: pytest.fail("the plan is there"))
+        summary, failures = run("r1.com", "r2.com", originals=True)
+    assert (copied, summary.captures, failures.count) == ([], 3, 1)
+    assert rows() == ["b.warc.gz", "r.warc.gz", "r.warc.gz"]
+
+
+@pytest.mark.usefixtures("here")
+def test_without_originals_a_revisit_is_copied_alone() -> None:
+    add_revisits("b")
+    summary, failures = run("r1.com")
+    assert (summary.captures, failures.count, rows()) == (1, 0, ["r.warc.gz"])
