@@ -25,9 +25,11 @@ from cdxmill.commands.collections.other_clusters import (
 from cdxmill.errors import InputError, OutageError
 from cdxmill.formats.clusters.manifest import Manifest, ShardEntry, UsedCompressor
 from cdxmill.formats.clusters.zipnum import MANIFEST, BlockRef, parse_index_line
+from cdxmill.messages import Step
 from cdxmill.options.collections import Adding
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import run_tasks
+from cdxmill.running.progress import listened_to
 from cdxmill.search.lookup import open_searched
 from cdxmill.stages.lines.drop_lines import LineRange
 from cdxmill.storage.location import Location, locate
@@ -151,6 +153,24 @@ def test_corrupt_blocks_are_reported_and_skipped_and_no_block_beside_them_is_cop
         assert failure.reason.startswith("the block is corrupt (")
         assert failure.hint == "check it with cdxmill verify, or build the cluster again"
     assert told == reasons
+
+
+def test_each_shard_is_a_step_and_failures_are_shown_on_it() -> None:
+    spoil("plain", 0, 0)
+    failures, steps = Failures(printed=False), list[Step]()
+    with listened_to(steps.append):
+        check_shards([other("plain"), other("over")], failures, 1, False)
+    last = steps[-1]
+    assert last == Step("checking shards", 7, 7, last.bytes, 0, 1)
+
+
+def test_a_missing_shard_without_blocks_costs_no_line() -> None:
+    one = other("plain")
+    empty = ShardEntry("cdx-00009.gz", 0, 0, 0, "")
+    one = one._replace(manifest=one.manifest._replace(shards=(*one.manifest.shards, empty)))
+    failures = Failures(printed=False)
+    (found,) = check_shards([one], failures, 1, True)
+    assert (found.is_whole, found.skipped, failures.items) == (False, frozenset(), [])
 
 
 def test_a_shard_with_other_bytes_whose_blocks_can_be_read_is_not_copied() -> None:
