@@ -157,17 +157,23 @@ def test_a_member_is_written_as_it_is_with_its_row_and_its_line(
         assert done.result.revisits == []
 
 
-@pytest.mark.parametrize(("options", "around"), [({}, 0), ({"related": True}, 1 << 20)], ids=str)
-def test_only_the_range_of_the_records_is_fetched(options: dict[str, Any], around: int, here: Here) -> None:
-    """With related records, what is around it."""
-    noise = record("resource", "http://n.com/", bytes(range(256)) * 9)
-    members = [packed(noise), packed(RESPONSE), packed(noise)]
-    here.add("a.warc.gz", b"".join(members))
+@pytest.mark.parametrize(
+    ("related", "around", "before", "behind"),
+    [(False, 40, 0, 0), (True, 40, 40, 40), (True, 0, 0, 0), (True, 1 << 20, 2000, 2000)],
+)
+def test_only_the_range_of_the_records_is_fetched(
+    related: bool, around: int, before: int, behind: int, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With related records, what is around it, as far as there is something."""
+    monkeypatch.setattr(unit, "AROUND", around)
+    noise = packed(record("resource", "http://n.com/", bytes(range(256)) * 9))
+    here.add("a.warc.gz", noise + packed(RESPONSE) + noise)
     wanted = [line for line in here.lines if line.startswith(b"com,a)")]
-    done = here.copy(wanted, **options)
-    whole = sum(map(len, members))
-    assert done.result.fetched == min(len(members[1]) + 2 * around, whole)
-    assert done.result.requests == 1
+    done = here.copy(wanted, related=related)
+    assert done.result.fetched == len(packed(RESPONSE)) + sum(
+        min(one, len(noise)) for one in (before, behind)
+    )
+    assert (done.result.requests, len(done.rows)) == (1, 1)
 
 
 def test_an_arc_record_without_a_date_cannot_become_a_warc_record(here: Here) -> None:
