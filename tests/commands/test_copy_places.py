@@ -8,6 +8,8 @@ from random import Random
 import pytest
 
 from cdxmill.cluster.archive_index import ArchivePlaces
+from cdxmill.inputs.joined_ranges import OpenRanges
+from cdxmill.storage.location import Location
 
 from .test_copy_unit import HTTP, RESPONSE, Here, here, packed, record
 
@@ -100,6 +102,36 @@ def test_a_request_for_each_range_is_counted(here: Here) -> None:
     assert (len(sizes), done.result.requests, done.result.fetched) == (3, 3, sum(sizes))
     assert here.counted == sizes
     assert here.copy(lines).result.requests == 3
+
+
+def test_the_next_range_is_begun_while_the_records_of_the_last_are_checked(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not if the range itself could not be fetched, and not if the next archive is not there: that is told in its turn."""
+    noise = record("resource", "http://n.com/", Random(1).randbytes(99_000))
+    names = {name: record("response", f"http://{name}.com/", more=HTTP) for name in "bcd"}
+    here.add("a.warc.gz", packed(RESPONSE, noise, names["b"], noise, names["c"]))
+    here.add("d.warc.gz", packed(names["d"]))
+    lines = [line for line in here.lines if not line.startswith(b"com,n)")]
+    begun: list[tuple[str, int, int]] = []
+
+    def begin(self: OpenRanges, place: Location, start: int, size: int) -> None:
+        begun.append((place.name, start, size))
+
+    monkeypatch.setattr(OpenRanges, "begin", begin)
+    assert here.copy(lines).reasons == []
+    starts = [0, len(packed(RESPONSE, noise)), len(packed(RESPONSE, noise, names["b"], noise))]
+    assert begun == [
+        ("a.warc.gz", starts[1], len(packed(names["b"]))),
+        ("a.warc.gz", starts[2], len(packed(names["c"]))),
+        ("d.warc.gz", 0, len(packed(names["d"]))),
+    ]
+    begun.clear()
+    (here.path / "d.warc.gz").rename(here.path / "e.warc.gz")
+    outside = lines[-1].replace(b'"d.warc.gz', b'"../d.warc.gz')
+    assert len(here.copy([outside, lines[0]]).reasons) == 1
+    assert [name for name, *_ in begun] == []
+    assert len(here.copy([lines[0], lines[-1].replace(b'"d.warc.gz', b'"~/../../d.warc.gz')]).reasons) == 1
 
 
 def test_a_record_of_unknown_length_is_copied_whole(here: Here) -> None:

@@ -32,7 +32,7 @@ CHANGED = ChangeSummary(
 class Watch:
     """A watched directory with `files`: their states. Those in `unopened` cannot be opened. Each call of `add` is in `tried`."""
 
-    def __init__(self, path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, settle: float = 10) -> None:
         self.clock, self.path = clock, path
         self.files: dict[str, str] = {}
         self.unopened: list[str] = []
@@ -47,13 +47,14 @@ class Watch:
         monkeypatch.setattr(watch, "_state_of", lambda place: self.files.get(place.name, ""))
         monkeypatch.setattr(watch, "add", self._add)
         monkeypatch.setattr(WatchedDirectory, "_skip_known", self._skip)
-        self.watched = WatchedDirectory("C", str(path), 10, 3)
+        self.watched = WatchedDirectory("C", str(path), settle, 3)
 
     def _skip(self, archives: Sequence[Input]) -> None:
         assert self.known is None, "only the first look with archives skips those that the cluster has"
         self.known = {one.filename for one in archives}
 
     def _find(self, asked: Adding, failures: Failures, unopened: Failures) -> list[Input]:
+        failures.note("a note of each look")
         self.clock.now += self.takes
         if self.fails is not None:
             raise self.fails
@@ -213,6 +214,15 @@ def test_the_directory_is_looked_at_twice_in_the_time_of_a_file(
     settle: float, pause: float, seen: Watch
 ) -> None:
     assert WatchedDirectory("C", str(seen.path), settle, 1).pause == pause
+
+
+def test_an_addition_does_not_change_the_pause(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = Watch(tmp_path, clock, monkeypatch, settle=0)
+    seen.files = {"a": "1"}
+    assert seen.look() == ["a"]
+    assert seen.watched.pause == pytest.approx(0.2)
 
 
 def test_looks_that_take_long_are_rare(seen: Watch) -> None:
