@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import shutil
 from base64 import b32encode
@@ -25,6 +26,7 @@ from cdxmill.search.sources import Source
 from cdxmill.storage.location import Location, locate
 
 from ..material.clusters import write_raw_cluster
+from ..material.open_files import open_files
 from .test_copy_resume import ALL, NAMES, WORK, here, killed_at, made, rows, run, spied
 from .test_copy_unit import HTTP, packed, record
 
@@ -351,3 +353,17 @@ def test_without_originals_a_revisit_is_copied_alone() -> None:
     add_revisits("b")
     summary, failures = run("r1.com")
     assert (summary.captures, failures.count, rows()) == (1, 0, ["r.warc.gz"])
+
+
+def test_a_run_leaves_no_file_open(here: Path) -> None:
+    """Also not until Python looks for objects that refer to each other."""
+    gc.collect()
+    gc.disable()
+    try:
+        run()
+        add_revisits("b", "z")
+        run("r1.com", "r2.com")
+        run("r1.com", "r2.com", originals=True)
+        assert open_files(here) == []
+    finally:
+        gc.enable()
