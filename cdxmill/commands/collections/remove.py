@@ -104,9 +104,9 @@ def _removal(asked: Removing, archives: frozenset[str] | None, scratch: Scratch)
 
 
 def _print(done: Done, out: Print | None) -> None:
-    for lines in done.gone_lines() if out is not None else ():
-        assert out is not None
-        out(text_of(lines))
+    if out is not None:
+        for lines in done.gone_lines():
+            out(text_of(lines))
 
 
 def _commit(
