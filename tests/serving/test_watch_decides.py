@@ -170,6 +170,16 @@ def test_of_archives_that_are_refused_together_each_is_tried_alone(
     assert capsys.readouterr().err == "b: refused\n"
 
 
+def test_of_two_archives_each_is_tried_alone_too(seen: Watch) -> None:
+    """And a file that is gone meanwhile is forgotten."""
+    seen.files = dict.fromkeys("ab", "1")
+    seen.error = lambda names: UsageError("refused") if "b" in names else None
+    seen.look()
+    assert seen.look(10) == ["a+b", "a", "b"]
+    assert seen.look(99) == []
+    seen.watched._try([Location("gone")])
+
+
 def test_an_addition_without_new_lines_is_no_news(seen: Watch, capsys: pytest.CaptureFixture[str]) -> None:
     seen.summary = CHANGED._replace(shards=0)
     seen.files = {"a": "1"}
