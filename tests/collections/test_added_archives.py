@@ -237,7 +237,7 @@ def test_a_cluster_of_another_tool_is_made_changeable_once(monkeypatch: pytest.M
     told: list[str] = []
     make_changeable(Adding("C", ["x"], processes=1), Failures(write=told.append))
     assert told == []
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match="cannot be written or listed"):
         make_changeable(Adding("http://127.0.0.1:9/C", ["x"]), Failures(write=told.append))
     for name in ("cluster.json", "splits.txt", "splits.seq"):
         Path("C", name).unlink(missing_ok=True)

@@ -16,7 +16,8 @@ import pytest
 import cdxmill
 from cdxmill.cluster import change as change_module
 from cdxmill.cluster.change import Change, open_change
-from cdxmill.cluster.own_run import start_run
+from cdxmill.cluster.overlays import filter_content
+from cdxmill.cluster.own_run import left_runs, run_place, start_run
 from cdxmill.cluster.write import read_manifest
 from cdxmill.commands.collections import change_shards as module
 from cdxmill.commands.collections.add_lines import NewLines, add_lines, overlay_runs
@@ -191,8 +192,33 @@ def test_a_removal_looks_into_overlays_and_counts_a_line_once(opened: Open) -> N
             [f"overlay-00001-2{end}" for end in (".gz", ".idx", ".keys")] if left == 2 else []
         )
         assert done.of_overlays == (left < 3)
+        for one in young:
+            content = filter_content(change.place, one, change.place / one.name)
+            assert Path("over", one.name.replace(".gz", ".keys")).read_bytes() == content
         for path in [*Path("over").glob("*-2.*"), *Path("over").glob("part-*-2")]:
             path.unlink()
+
+
+def test_an_overlay_keeps_the_number_of_the_change_that_made_it(opened: Open) -> None:
+    change, scratch = opened("over")
+    (overlay,) = change.manifest.overlays
+    older = change.manifest._replace(overlays=(overlay._replace(name="overlay-00003-5.gz"),))
+    change = change._replace(manifest=older, number=9)
+    wanted = ChangeWanted(removal=Removal([EVERYTHING]), rule=RULE)
+    tasks = module._tasks(change, wanted, module._TaskMaker(change, RULE, change.place, scratch, False))
+    assert [(task.number, task.name) for task in tasks if "overlay" in task.name] == [
+        (4, "overlay-00003-9.gz")
+    ]
+
+
+def test_the_file_of_removed_lines_is_closed(tmp_path: Path) -> None:
+    with module._Gone(Scratch(tmp_path), 7) as none:
+        pass
+    with module._Gone(Scratch(tmp_path), 8) as gone:
+        gone.add(LINES[:1])
+        gone.add(LINES[1:2])
+    assert (none.name, gone.name, gone._file.closed) == ("", "gone-00008", True)
+    assert (tmp_path / "gone-00008").read_bytes() == LINES[0] + b"\n" + LINES[1] + b"\n"
 
 
 def test_a_line_of_a_shard_and_of_an_overlay_is_removed_once(opened: Open) -> None:
@@ -261,7 +287,8 @@ def test_an_engine_writes_to_a_directory_of_its_run(
 
     def engine(work: Any, tasks: Any, processes: int, tick: Any) -> Any:
         targets.extend(task.target for task in tasks)
-        assert not (old / "x").parent.exists()
+        assert not old.exists()
+        assert [run_place(change.place, one) for one in left_runs(change.place)] == [tasks[0].target]
         return run_tasks(work, tasks, processes, tick)
 
     def lost() -> None:
