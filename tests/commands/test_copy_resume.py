@@ -234,10 +234,12 @@ def test_units_that_are_whole_are_not_copied_again(
 
 @pytest.mark.usefixtures("here")
 def test_a_unit_with_failures_is_copied_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    archive = Path("w/b.warc.gz")
+    archive, steps = Path("w/b.warc.gz"), list[Step]()
     data = archive.read_bytes()
     archive.write_bytes(data[:-9])
-    killed_at(monkeypatch, CopyOutput, "finish")
+    with listened_to(steps.append):
+        killed_at(monkeypatch, CopyOutput, "finish")
+    assert [step.failures for step in steps if step.name == "copying"][-1] == 1
     archive.write_bytes(data)
     copied = spied(monkeypatch)
     assert run()[1].count == 0

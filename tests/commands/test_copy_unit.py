@@ -251,6 +251,19 @@ def test_related_records_are_written_once_beside_their_response(
     assert done.reasons == []
 
 
+def test_notes_that_are_copied_behind_a_response_add_to_its_line(here: Here) -> None:
+    """Also if each has a line of its own that leads to it. Those of another capture do not."""
+    here.add("a.warc.gz", b"".join(CAPTURES[1:]))
+    lines = list(here.lines)
+    here.add("a.warc.gz", b"".join(CAPTURES[1:]), "--records", "all")
+    done = here.copy(set(here.lines))
+    assert len(done.rows) == 5
+    made = dict(zip([int(row[1]) for row in done.rows], done.result.parts["warc"].lines, strict=True))
+    starts = [sum(map(len, CAPTURES[1:number])) for number in range(1, 6)]
+    assert [made[start] for start in starts] == [unplaced(lines[0]), "", "", unplaced(lines[1]), ""]
+    assert '"languages": "eng"' in made[0]
+
+
 def test_only_captures_have_related_records(here: Here) -> None:
     """The note of a capture leads to no other record."""
     here.add("a.warc.gz", b"".join(CAPTURES[:3]), "--records", "all")

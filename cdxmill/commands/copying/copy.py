@@ -274,7 +274,6 @@ class _CopyRun:
         for number in self._completed(units, phase):
             ready.add(number)
             while following in ready:
-                ready.remove(following)
                 found = self._work.load(unit_name(following))
                 if found is None:
                     path = self._directory / unit_name(following)
