@@ -87,6 +87,29 @@ def test_an_empty_shard_has_no_split_point(tmp_path: Path) -> None:
     assert files_of(cluster) == before
 
 
+@pytest.mark.parametrize(
+    ("point", "is_cut"), [(b'com,a)/010 20200101000000 {"n": 1}', True), (b"com,a)/010", False)]
+)
+def test_a_key_with_lines_in_two_shards_has_no_split_point(
+    point: bytes, is_cut: bool, tmp_path: Path
+) -> None:
+    """Lines of this key that are added or removed later would be looked for in one of them."""
+    (tmp_path / "a.cdxj").write_bytes(
+        b"".join([*LINES[:11], b'com,a)/010 20200101000000 {"n": 1}\n', *LINES[11:]])
+    )
+    (tmp_path / "points").write_bytes(point + b"\n")
+    cluster = tmp_path / "d"
+    cdxmill.zipnum(tmp_path / "a.cdxj", output=cluster, splits=tmp_path / "points", processes=1)
+    for name in ("cluster.json", "splits.txt", "splits.seq"):
+        (cluster / name).unlink()
+    if is_cut:
+        with pytest.raises(UsageError, match="one of its shards is empty, or has a key of the next one"):
+            adopt(cluster, Failures(printed=False), 1, True)
+    else:
+        adopt(cluster, Failures(printed=False), 1, True)
+        assert (cluster / "cluster.json").exists()
+
+
 def test_a_cluster_with_a_manifest_is_not_read(cluster: Path) -> None:
     adopt(cluster, Failures(printed=False), 1, True)
     (cluster / "cdx-00001.gz").write_bytes(b"corrupt")
