@@ -43,6 +43,11 @@ class OpenArchives(LRUCache[Location, tuple[Opened, ExitStack]], Generic[Opened]
         found[1].close()
         return place, found
 
+    def close(self) -> None:
+        """Close all archives."""
+        while self:
+            self.popitem()
+
 
 class ArchiveStore:
     """Finds archives by their file names, and reads records from them.
@@ -135,8 +140,7 @@ class ArchiveStore:
 
     def close(self) -> None:
         """Close all archives."""
-        while self._open:
-            self._open.popitem()
+        self._open.close()
 
 
 def check_one_archive(place: Location) -> None:

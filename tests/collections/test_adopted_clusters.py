@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import cdxmill
-from cdxmill.cluster.write import read_manifest
+from cdxmill.cluster import change
+from cdxmill.cluster.write import read_manifest, read_record
 from cdxmill.commands.collections.adopt import adopt
 from cdxmill.errors import InputError, UsageError
 from cdxmill.running.failures import Failures
+from cdxmill.running.lock import hold
 from cdxmill.storage.location import locate
 
 LINES = [b'com,a)/%03d 20200101000000 {"n": %d}\n' % (number, number) for number in range(30)]
 POINTS = b"com,a)/010 20200101000000\ncom,a)/020 20200101000000\n"
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody reads the cluster, and the machine stays on."""
+    monkeypatch.setattr(change, "LOCATIONS_FIRST", 0)
+    monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 @pytest.fixture
@@ -76,6 +87,29 @@ def test_an_empty_shard_has_no_split_point(tmp_path: Path) -> None:
     assert files_of(cluster) == before
 
 
+@pytest.mark.parametrize(
+    ("point", "is_cut"), [(b'com,a)/010 20200101000000 {"n": 1}', True), (b"com,a)/010", False)]
+)
+def test_a_key_with_lines_in_two_shards_has_no_split_point(
+    point: bytes, is_cut: bool, tmp_path: Path
+) -> None:
+    """Lines of this key that are added or removed later would be looked for in one of them."""
+    (tmp_path / "a.cdxj").write_bytes(
+        b"".join([*LINES[:11], b'com,a)/010 20200101000000 {"n": 1}\n', *LINES[11:]])
+    )
+    (tmp_path / "points").write_bytes(point + b"\n")
+    cluster = tmp_path / "d"
+    cdxmill.zipnum(tmp_path / "a.cdxj", output=cluster, splits=tmp_path / "points", processes=1)
+    for name in ("cluster.json", "splits.txt", "splits.seq"):
+        (cluster / name).unlink()
+    if is_cut:
+        with pytest.raises(UsageError, match="one of its shards is empty, or has a key of the next one"):
+            adopt(cluster, Failures(printed=False), 1, True)
+    else:
+        adopt(cluster, Failures(printed=False), 1, True)
+        assert (cluster / "cluster.json").exists()
+
+
 def test_a_cluster_with_a_manifest_is_not_read(cluster: Path) -> None:
     adopt(cluster, Failures(printed=False), 1, True)
     (cluster / "cdx-00001.gz").write_bytes(b"corrupt")
@@ -126,3 +160,64 @@ def test_a_shard_with_lines_of_the_next_one_is_an_error(tmp_path: Path) -> None:
     assert noted.count == 1
     assert {path.name for path in place.iterdir()} >= {"cluster.idx", "cdx-00000.gz", "cdx-00001.gz"}
     assert not (place / "part-00000").exists()
+
+
+@pytest.mark.parametrize(("block_lines", "full"), [(3, 3), (4, 4), (9, 9), (10, 10), (20, 10)])
+def test_a_full_block_has_as_many_lines_as_the_longest(block_lines: int, full: int, cluster: Path) -> None:
+    """Also if each shard has one block, which is its last."""
+    splits = cluster.parent / "points"
+    cdxmill.zipnum(
+        cluster.parent / "a.cdxj",
+        output=cluster.parent / "d",
+        splits=splits,
+        numlines=block_lines,
+        processes=1,
+    )
+    (cluster.parent / "d/cluster.json").unlink()
+    told: list[str] = []
+    failures = Failures(write=told.append)
+    failures.add("before", None, "another input")
+    adopt(cluster.parent / "d", failures, 1, True)
+    manifest = read_manifest(locate(cluster.parent / "d/cluster.json"))
+    assert (manifest.numlines, manifest.change, manifest.compressor.section_lines) == (full, 1, 0)
+    assert told[1:] == [f"{cluster.parent}/d: note: has no cluster.json, so all of it is checked first"]
+    record = read_record(locate(cluster.parent / "d"))
+    assert record is not None and record[0] == "change 1"
+    assert (cluster.parent / "d/.kept.json").read_bytes() == b"{}"
+
+
+def test_a_change_that_only_has_to_be_finished_is_none_of_another_tool(cluster: Path) -> None:
+    """Its cluster.json is in .change."""
+    (cluster / ".change").mkdir()
+    (cluster / ".change/ready.json").write_text("{}")
+    before, told = files_of(cluster), list[str]()
+    adopt(cluster, Failures(write=told.append), 1, True)
+    assert (files_of(cluster), told) == (before, [])
+
+
+def test_shards_elsewhere_are_not_adopted(cluster: Path) -> None:
+    (cluster.parent / "x").mkdir()
+    rows = []
+    for number in range(3):
+        name = f"cdx-0000{number}.gz"
+        (cluster / name).rename(cluster.parent / "x" / name)
+        rows.append(f"{name}\t{cluster.parent}/x/{name}\n")
+    (cluster / "cluster.loc").write_text("".join(rows))
+    before = files_of(cluster)
+    with pytest.raises(UsageError) as told:
+        adopt(cluster, Failures(printed=False), 1, True)
+    assert str(told.value) == (
+        f"{cluster}: its shards are elsewhere, or have other names than cdx-00000.gz;"
+        f" make a copy that can be changed: cdxmill merge -o NEW {cluster}"
+    )
+    assert files_of(cluster) == before
+
+
+def test_nobody_else_writes_meanwhile(cluster: Path) -> None:
+    with (
+        hold(cluster),
+        ThreadPoolExecutor(1) as other,
+        pytest.raises(UsageError, match="another run writes to"),
+    ):
+        other.submit(adopt, cluster, Failures(printed=False), 1, True).result()
+    assert not (cluster / "cluster.json").exists()

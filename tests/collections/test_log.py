@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 import cdxmill
+from cdxmill.cluster import change
 from cdxmill.commands.collections.summary import LOG
 
 from ..material.cdx_files import cdxj
@@ -18,7 +21,8 @@ def cluster_of(directory: Path, *names: str) -> Path:
     return directory
 
 
-def test_each_change_says_what_was_asked(tmp_path: Path) -> None:
+def test_each_change_says_what_was_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change, "LOCATIONS_FIRST", 0)  # nobody reads it
     cluster, more = cluster_of(tmp_path / "a", "a", "b"), cluster_of(tmp_path / "more", "c", "d")
     single = tmp_path / "single.cdxj"
     single.write_bytes(cdxj("com,e)/") + b"\n" + cdxj("com,f)/") + b"\n")

@@ -45,6 +45,8 @@ def plan_of(records: list[Record]) -> tuple[PlanSize, bytes, bytes]:
         ([("a", 0, 100), ("b", 100, 100)], 200, 2, 2),
         ([("a", 0, JOINED - 100), ("a", JOINED - 100, 100)], JOINED, 1, 1),
         ([("a", 7, JOINED - 100), ("a", JOINED - 93, 101)], JOINED + 1, 2, 1),
+        ([("a", 0, 9), ("a", 9, 9), ("a", 18, JOINED - 28), ("a", JOINED - 10, 10)], JOINED, 1, 1),
+        ([("a", 0, 9), ("a", 9, 9), ("a", 18, JOINED - 28), ("a", JOINED - 10, 11)], JOINED + 1, 2, 1),
         ([("a", 0, None), ("a", UNKNOWN + GAP, 10)], 10, 1, 1),
         ([("a", 0, None), ("a", UNKNOWN + GAP + 1, 10)], 10, 2, 1),
         ([("a", 0, 10), ("a", 0, 10), ("a", 10, None)], 10, 1, 1),
@@ -93,6 +95,7 @@ def test_a_unit_has_few_requests_and_bytes(requests: int, length: int, sizes: li
     texts = [rows[unit.start : unit.start + unit.size] for unit in units]
     assert [text.count(b"\n") for text in texts] == sizes
     assert b"".join(texts) == rows
+    assert sum(unit.size for unit in units) == len(rows)
     assert all(text.endswith(b"\n") for text in texts)
     assert [unit.number for unit in units] == list(range(7, 7 + len(sizes)))
 

@@ -195,6 +195,7 @@ def test_the_summary_of_an_index_leads_to_its_failures(
         (manifest(2, 100, 10, 7, 1), ""),
         (manifest(2, 100, 10, 1, 50), ""),
         (manifest(1, 30, 15), ""),
+        (manifest(4, 40, 5), ""),
         (manifest(1, 30, 16), "note: 16 blocks, where 3 would do; run cdxmill compact C"),
     ],
 )  # fmt: skip

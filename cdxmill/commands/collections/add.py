@@ -323,8 +323,8 @@ def _is_new(found: Sequence[KnownArchive], inputs: _Inputs, again: bool, failure
 
 def _is_other(name: str, known: Known, inputs: _Inputs) -> bool:
     """Whether the cluster has another archive of this name: it has none of its lines, and its place is another one."""
-    old, new = inputs.listed.get(name), inputs.places.get(name)
-    return bool(old and new) and set(old or ()).isdisjoint(new or ()) and known is Known.NOTHING
+    old, new = inputs.listed.get(name, []), inputs.places.get(name, [])
+    return bool(old and new) and set(old).isdisjoint(new) and known is Known.NOTHING
 
 
 def _listed(place: Location) -> dict[str, list[str]]:

@@ -76,7 +76,7 @@ def _points(place: Location, claims: Claims, shards: Sequence[ReadShard]) -> lis
     """The keys at which the shards start. Raises UsageError if a key is in two shards, or a shard is empty."""
     points = [key_of(shard.report.first) for shard in shards[1:]]
     for point, shard in zip(points, shards, strict=False):
-        if not point or shard.report.last >= point:
+        if shard.report.last >= point:  # an empty shard has an empty point
             raise UsageError(
                 f"{place}: one of its shards is empty, or has a key of the next one; {_COPY} {place}"
             )

@@ -262,7 +262,8 @@ def _overlay_tasks(change: Change, wanted: ChangeWanted, maker: _TaskMaker) -> I
         return
     for number, entry in enumerate(change.manifest.overlays, len(change.manifest.shards)):
         found = OVERLAY.fullmatch(entry.name)
-        name = overlay_name(int(found[1]) if found else 0, change.number)
+        assert found is not None  # cluster.json lists no other names
+        name = overlay_name(int(found[1]), change.number)
         task = maker.task(number, entry, name, overlay_compressor(change))
         yield task._replace(rule=ChangeRule(OVERLAY_LINES), removal=removal)
 

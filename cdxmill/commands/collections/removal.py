@@ -62,8 +62,8 @@ class Removal:
         points = [point for point in (first, high) if point]
         ranges = cut_run(self.scratch.reader(run.name), run, points)
         start, end = ranges[1 if first else 0]
-        found = Slice(run, start, end, first or None, high)
-        return found if start < end and has_lines(self.scratch.reader, found) else None
+        found = Slice(run, start, end, first, high)
+        return found if has_lines(self.scratch.reader, found) else None
 
 
 class ShardRemoval(NamedTuple):

@@ -73,7 +73,7 @@ def remove(asked: Removing, failures: Failures, out: Print | None = None) -> Cha
             _print(done, out)
         else:
             _commit(change, done, asked, archives, excluded)
-            if done.counts.removed or kept_shards(change.place):
+            if kept_shards(change.place):
                 _wait(change, asked)
                 delete_kept(change.place, 0)
     return summary_of(change, done)
@@ -104,9 +104,9 @@ def _removal(asked: Removing, archives: frozenset[str] | None, scratch: Scratch)
 
 
 def _print(done: Done, out: Print | None) -> None:
-    for lines in done.gone_lines() if out is not None else ():
-        assert out is not None
-        out(text_of(lines))
+    if out is not None:
+        for lines in done.gone_lines():
+            out(text_of(lines))
 
 
 def _commit(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Container, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -274,7 +274,6 @@ class _CopyRun:
         for number in self._completed(units, phase):
             ready.add(number)
             while following in ready:
-                ready.remove(following)
                 found = self._work.load(unit_name(following))
                 if found is None:
                     path = self._directory / unit_name(following)
@@ -297,7 +296,10 @@ class _CopyRun:
             self._asked.places, self._work, phase.plan, self._finished, limit.wait, self._options
         )
         total = phase.size.bytes if len(left) == len(units) else 0
-        with Progress("copying", phase.size.captures, total, self._options.quiet) as progress:
+        with (
+            closing(copier),
+            Progress("copying", phase.size.captures, total, self._options.quiet) as progress,
+        ):
             self._failures.show_on(progress)
             progress.done = done
             for index, result in run_tasks(copier, left, self._options.processes, progress.tick):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from itertools import repeat
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -87,16 +87,16 @@ class Finished:
         `wanted` has for each the record that was copied, and what `revisit_of` returns.
         """
         found = {(filename, offset, time, url): rest for filename, offset, time, url, *rest in wanted}
-        archives = OpenRanges(lambda: None)
-        for copied, _, offset, length, archive in self._rows() if found else ():
-            if copied not in found:
-                continue
-            try:
-                record = archives.opened(archive).archive.record(offset, length).record
-            except NoRecord as error:
-                hint = "move this file and its index away"
-                raise InputError(archive.text, f"{error} at {offset}", hint) from None
-            yield [*found[copied], *reference_in(record.headers)]
+        with closing(OpenRanges(lambda: None)) as archives:
+            for copied, _, offset, length, archive in self._rows() if found else ():
+                if copied not in found:
+                    continue
+                try:
+                    record = archives.opened(archive).archive.record(offset, length).record
+                except NoRecord as error:
+                    hint = "move this file and its index away"
+                    raise InputError(archive.text, f"{error} at {offset}", hint) from None
+                yield [*found[copied], *reference_in(record.headers)]
 
     def _rows(self) -> Iterator[tuple[CopiedRecord, str, int, int, Location]]:
         """The rows of all lists, each with the archive of the copy that has the record."""
@@ -270,12 +270,10 @@ class _OpenFile:
         """Write the bytes of records that were appended."""
         with suppress(OSError, AttributeError):  # another file system, no Linux, or no local file
             self._file.flush()
-            while start < end and (
-                done := os.copy_file_range(source.fileno(), self._file.fileno(), end - start, start)
-            ):
+            while done := os.copy_file_range(source.fileno(), self._file.fileno(), end - start, start):
                 start += done
         source.seek(start)
-        while start < end and (piece := source.read(min(_COPY_PIECE, end - start))):
+        while piece := source.read(min(_COPY_PIECE, end - start)):
             self._write(piece)
             start += len(piece)
 

@@ -118,6 +118,10 @@ class UnitCopier:
         self._common = CommonChecks(has_revisits=not options.originals)  # their headers are needed then
         self._takes_common = not (options.related or options.source_headers)
 
+    def close(self) -> None:
+        """Close the archives that this process has opened."""
+        self._open.close()
+
     def __call__(self, unit: Unit) -> UnitResult:
         """Copy a unit and save its UnitResult, which is returned without parts and revisits.
 

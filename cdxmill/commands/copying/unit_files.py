@@ -180,6 +180,5 @@ class UnitFiles:
     def _created(self, kind: str) -> IO[bytes]:
         path = unit_file(self._directory, self._number, kind)
         with stopping(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
             self._open[kind] = create_own(path)
         return self._open[kind]
