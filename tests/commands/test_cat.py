@@ -235,7 +235,7 @@ def test_a_table_of_an_archive_needs_the_dictionary_that_it_was_packed_with(
     is_stream: bool, has_dictionary: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(zstd_dictionary, "_KNOWN", {})
-    data = zstandard.train_dictionary(1024, RECORDS, k=64, d=8)
+    data = zstandard.train_dictionary(1024, [*RECORDS], k=64, d=8)
     (tmp_path / "d").write_bytes(data.as_bytes())
     packer = zstandard.ZstdCompressor(dict_data=data, write_checksum=True)
     archive, table = tmp_path / "a.warc.zst", tmp_path / "t"

@@ -103,13 +103,11 @@ def _verify(asked: Verifying, failures: Failures, inputs: list[str] | None) -> V
     run.report(check_block_lines(shards))
     run.report(limited(_check_beside(files, claims, found, asked.location)))
     is_valid = not order and not any(shard.report.faults for shard in found)
-    compared = inputs is not None and _can_compare(is_valid, failures)
-    if compared:
-        run.report(
-            difference_findings(
-                os.fspath(asked.cluster), check_against(shards, overlays, inputs or (), asked.convert, run)
-            )
-        )
+    compared = False
+    if inputs is not None and _can_compare(is_valid, failures):
+        compared = True
+        differences = check_against(shards, overlays, inputs, asked.convert, run)
+        run.report(difference_findings(os.fspath(asked.cluster), differences))
     records = None
     if archives is not None:
         records = check_archives(found, archives, asked.sample, run)
