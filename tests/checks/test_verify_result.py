@@ -93,10 +93,13 @@ def test_a_cluster_that_is_not_valid_is_not_compared(what: str, made: Path, clus
 
 
 def test_a_corrupt_manifest_is_one_fault_and_nothing_else_is_guessed(cluster: Path) -> None:
+    write_plain(cluster / "splits.txt", [b"a"])
     (cluster / "cluster.json").write_bytes(b"{")
     done = verified(cluster, told := Told())
     assert (done.exact, done.faults) == (False, len(told.lines))
     assert [line for line in told.lines if "cluster.json" not in line] == []
+    (cluster / "cluster.json").unlink()
+    assert any("splits.txt: has split points for 2 shards" in line for line in found(cluster))
 
 
 def test_a_file_that_cannot_be_read_ends_only_its_own_check(cluster: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -145,6 +146,7 @@ def test_a_second_run_returns_what_the_first_one_built(by_size: bool) -> None:
     first = built(options)
     size = Path("C/cdx-00000.gz").stat().st_size
     assert first == ClusterSummary(1, 4, 1, 1, size, new=True, by_size=by_size)
+    assert not Path("C/.work").exists()
     assert built(options) == first._replace(new=False)
 
 
@@ -206,6 +208,27 @@ def test_an_input_is_never_a_shard_that_is_replaced() -> None:
     assert built(HERE, None, "C/cdx-00000.gz", place="D").lines == 4
 
 
+def test_inputs_of_two_formats_are_refused_before_anything_is_written() -> None:
+    write_plain(Path("b.cdx"), [b"com,b)/ 2020 http://b.com/ text/html 200 AAAA - 0 a.warc.gz"])
+    with pytest.raises(UsageError, match=r"a\.cdxj is CDXJ, but b\.cdx is CDX with 9 fields"):
+        built(HERE, None, "a.cdxj", "b.cdx")
+    assert not Path("C").exists()
+
+
+def test_while_a_run_continues_there_is_no_index_of_what_it_replaces() -> None:
+    def make(inventory: Inventory, directory: Location, options: ZipnumOptions, failures: Failures) -> Made:
+        assert {"cluster.idx", "cluster.loc"} & directory.entries().keys() == set()
+        raise StoppedError("the engine is gone")
+
+    Path("C/.work").mkdir(parents=True)
+    for name in (".work/shards.json", ".work/job.json", "cluster.idx", "cluster.summary", "cluster.loc"):
+        Path("C", name).write_text("1")
+    with pytest.raises(StoppedError, match="the engine is gone"):
+        built(replace(HERE, make=make))
+    assert sorted(path.name for path in Path("C").iterdir()) == [".work"]
+    assert built().lines == 4
+
+
 def test_a_place_that_cannot_be_written_is_refused_before_inputs_are_read() -> None:
     with pytest.raises(UsageError, match=r"http://127\.0\.0\.1:1/C"):
         built(HERE, None, "absent.cdxj", place="http://127.0.0.1:1/C")
@@ -252,11 +275,11 @@ def test_without_any_input_that_can_be_read_nothing_is_written(is_all: bool) -> 
     assert [failure.path for failure in told.items] == ["bad.cdxj"]
 
 
-def engine(*, has_read_twice: bool, failed: bool = False) -> Any:
-    """An engine that writes one shard of nothing, and changes the time of an input meanwhile."""
+def engine(*, has_read_twice: bool, failed: bool = False, time: int = 5) -> Any:
+    """An engine that writes one shard of nothing, and sets the time of an input meanwhile."""
 
     def make(inventory: Inventory, directory: Location, options: ZipnumOptions, failures: Failures) -> Made:
-        os.utime("a.cdxj", (5, 5))
+        os.utime("a.cdxj", (time, time))
         for name in ("cdx-00000.gz", "part-00000"):
             (directory / name).write_atomic().__enter__().close()
             Path((directory / name).local).write_bytes(b"")
@@ -266,10 +289,11 @@ def engine(*, has_read_twice: bool, failed: bool = False) -> Any:
     return make
 
 
-@pytest.mark.parametrize("has_read_twice", [True, False])
-def test_inputs_that_change_between_two_reads_stop_the_run(has_read_twice: bool) -> None:
-    options = replace(HERE, make=engine(has_read_twice=has_read_twice))
-    if not has_read_twice:
+@pytest.mark.parametrize(("has_read_twice", "time"), [(True, 7), (False, 5), (True, 5)])
+def test_inputs_that_change_between_two_reads_stop_the_run(has_read_twice: bool, time: int) -> None:
+    os.utime("a.cdxj", (7, 7))
+    options = replace(HERE, make=engine(has_read_twice=has_read_twice, time=time))
+    if not has_read_twice or time == 7:
         assert built(options).lines == 0
         return
     with pytest.raises(StoppedError, match="inputs were changed while they were read; run it again"):
@@ -314,6 +338,16 @@ def test_inputs_have_one_format_and_the_one_that_is_converted(
     with pytest.raises(UsageError) as raised:
         check_inputs(Inventory(sources), options)
     assert str(raised.value).startswith(reason)
+
+
+def test_a_compressor_that_is_not_installed_is_told_before_anything_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "zlib_ng", None)
+    with pytest.raises(UsageError, match=r"the compressor zlib-ng is not installed \(pip install zlib-ng\)"):
+        built()
+    assert not Path("C").exists()
+    assert built(replace(HERE, compressor=Compressor("zlib", 6))).lines == 4
 
 
 @pytest.mark.parametrize(

@@ -133,11 +133,11 @@ def _check_beside(
     reports = {shard.task.name: shard.report for shard in shards}
     checks = [check_indexes(files), check_locations(files, reports, location, manifest is not None)]
     checks.append(check_archive_index(files))
-    if manifest is None and not files.has(MANIFEST):
-        checks.append(check_completeness(files, claims))
-    elif manifest is not None:
+    if manifest is not None:
         checks = [check_complete(files), *checks, check_manifest(files, manifest, reports)]
         checks += [check_splits(files, manifest, reports), check_filters(files, manifest)]
+    elif not files.has(MANIFEST):
+        checks.append(check_completeness(files, claims))
     for check in checks:
         try:
             yield from check
