@@ -22,13 +22,13 @@ from cdxmill.commands.per_archive.index import (
     index_to_stream,
     with_header,
 )
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError, OutageError, UsageError
 from cdxmill.inputs.named import Input, named_input
 from cdxmill.options.archives import Indexing
 from cdxmill.outputs.existing import Rule
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions
-from cdxmill.storage.location import locate
+from cdxmill.storage.location import Location, locate
 
 
 @pytest.fixture(autouse=True)
@@ -150,6 +150,25 @@ def test_an_archive_that_is_absent_leaves_an_output_as_it_is() -> None:
     assert (found.size, found.captures, len(found.failures)) == (0, 0, 1)
     assert Path("out.cdx.gz").read_bytes() == b"of an earlier run"
     assert Path("failures.tsv").read_text().count("\n") == 1
+
+
+@pytest.mark.parametrize("is_part", [True, False])
+def test_an_archive_whose_storage_did_not_answer_is_not_read(
+    is_part: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What would be written of it could not be recorded."""
+    answers, status = [OutageError("a.warc.gz", "does not answer", "try again")], Location.status
+
+    def fail_once(place: Location) -> object:
+        if answers:
+            raise answers.pop()
+        return status(place)
+
+    monkeypatch.setattr(Location, "status", fail_once)
+    found = index_one(task("a.warc.gz", is_part=is_part))
+    wanted = Failure("a.warc.gz", None, "does not answer", "try again", is_outage=True)
+    assert (found.captures, found.failures, found.runs) == (0, [wanted], [])
+    assert not Path("out.cdx.gz").exists()
 
 
 @pytest.mark.parametrize(("name", "captures"), [("a.warc.gz", 3), ("bad.warc.gz", 2), ("absent.warc.gz", 0)])
