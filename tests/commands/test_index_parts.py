@@ -268,3 +268,17 @@ def test_notes_of_an_archive_are_said_with_its_name(capfd: pytest.CaptureFixture
     said = capfd.readouterr().err.splitlines()
     assert [line for line in said if line.startswith("odd.warc@0: ")] == said
     assert len(said) == 1
+
+
+def test_many_failures_of_an_archive_are_counted_only_if_a_file_lists_them(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    damaged = bytearray(member(1))
+    damaged[-6] ^= 1
+    Path("bad.warc.gz").write_bytes(bytes(damaged) * 13)
+    index_to_stream(named("bad.warc.gz"), io.BytesIO(), HERE, failures := Failures())
+    assert failures.count == len(capfd.readouterr().err.splitlines()) == 13
+    index_to_directory({named("bad.warc.gz")[0]: "bad.cdx.gz"}, "o", HERE, failures := Failures())
+    said = capfd.readouterr().err.splitlines()
+    assert (failures.count, len(said)) == (13, 11)
+    assert said[-1].startswith("bad.warc.gz: 3 more failures of this kind: ")
