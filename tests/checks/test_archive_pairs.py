@@ -291,3 +291,11 @@ def test_a_dictionary_that_is_not_in_the_archive_may_be_given(monkeypatch: pytes
     for dictionary, records in ((None, 0), ("d", 1)):
         asked = Comparing("old.warc", "new.warc.zst", processes=1, dictionary=dictionary)
         assert verify_archives(asked, Told()).records == records
+
+
+def test_a_single_archive_of_another_name_in_a_directory_is_another_one() -> None:
+    lay("o/a.warc", "n/b.warc.gz")
+    for old in ("o", "o/a.warc"):
+        with pytest.raises(UsageError) as raised:
+            compared(old, "n")
+        assert str(raised.value) == f"n: has no archive with the name that recompress gives one of {old}"

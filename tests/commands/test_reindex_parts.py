@@ -15,6 +15,7 @@ from cdxmill.inputs.named import named_input
 from cdxmill.outputs.existing import Rule
 from cdxmill.outputs.offset_tables import find_tables
 from cdxmill.running.failures import Failure, Failures
+from cdxmill.stages.lines import line_lists
 from cdxmill.storage.location import Location
 
 ROW, OTHER_ROW = row_format("a.warc.gz", "a.warc.zst"), row_format("b.warc.gz", "b.warc.zst")
@@ -75,6 +76,24 @@ def test_lines_are_moved_sorted_and_counted(
     assert Path("out/a.cdx").read_bytes() == b"".join(one + b"\n" for one in after)
     moved, copied, skipped, duplicates = counts
     assert found == ReindexSummary(1, 0, moved, copied, skipped, duplicates)
+
+
+def test_the_header_of_a_long_file_is_that_of_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_lists, "BATCH", 200)
+    before = [HEAD, *(line("a", number % 4) for number in range(9)), b"", HEAD + b" x", line("b", 1), b""]
+    Path("a.cdx").write_bytes(b"\n".join(before))
+    written("a.cdx")
+    wanted = [HEAD, *sorted({new("a", number) for number in range(4)}), new("b", 1)]
+    assert Path("out/a.cdx").read_bytes() == b"".join(one + b"\n" for one in wanted)
+
+
+def test_failures_of_an_earlier_run_are_forgotten() -> None:
+    Path("a.cdx").write_bytes(line("a", 1) + b"\n")
+    Path("out").mkdir()
+    Path("out/_a.cdx.failures").write_text("a.cdx\t\twas absent\t\n")
+    assert written("a.cdx").moved == 1
+    assert not Path("out/_a.cdx.failures").exists()
+    assert written("a.cdx").kept == 1
 
 
 def test_lines_that_are_skipped_are_a_failure_of_each_kind() -> None:
