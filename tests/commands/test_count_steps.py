@@ -188,6 +188,13 @@ def test_archives_without_words_are_noted_unless_all_are() -> None:
     with pytest.raises(UsageError, match="2 archives have no words to count; give WET files"):
         counts("c.warc.gz", "d.warc.gz", told=told)
     assert told.notes == []
+    assert counts("c.warc.gz", "absent.warc.gz", told=told) == b""
+    assert (told.count, len(told.notes)) == (1, 1), "the other one may have words"
+
+
+def test_without_archives_nothing_is_counted() -> None:
+    with pytest.raises(UsageError):
+        counts()
 
 
 def test_archives_without_records_have_empty_counts() -> None:
@@ -274,17 +281,19 @@ def test_another_engine_gets_what_is_asked_one_archive_at_a_time(here: Path) -> 
         for task in tasks:
             yield task, GroupResult(counted=Counted(records=1, counted=1))
 
-    names = ["a.warc.wet.gz", "b.warc.wet.gz"]
+    names = [f"{number:02}.warc.wet.gz" for number in range(16)]
+    for name in names:
+        Path(name).write_bytes(INFO)
     options: dict[str, Any] = {"output": "-", "timeout": 7, "memory": 3}
     assert count_asked(Counting("words", names, **options), io.BytesIO(), Told(), run).what == "words"
     done = count_asked(
         Counting(None, names, call="own_engine_test:items", **options), io.BytesIO(), Told(), run
     )
     sys.modules.pop("own_engine_test")
-    assert (done.what, done.counted.counted) == ("items", 2)
+    assert (done.what, done.counted.counted) == ("items", 16)
     limits = Limits(7, 3 << 20)
     source = OwnSource("own_engine_test:items", Path("own_engine_test.py").read_bytes())
-    assert seen == [([1, 1], "words", limits), ([1, 1], source, limits)]
+    assert seen == [([1] * 16, "words", limits), ([1] * 16, source, limits)]
 
 
 def test_the_working_directory_is_searched_last_and_only_once(here: Path) -> None:

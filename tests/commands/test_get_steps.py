@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 from cdxmill.commands.get import (
     FoundCapture,
@@ -24,6 +25,7 @@ from cdxmill.commands.get import (
     wanted_of,
 )
 from cdxmill.errors import AbsentError, InputError, UsageError
+from cdxmill.formats.archives import zstd_dictionary
 from cdxmill.formats.lines.capture_fields import record_location
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.options.queries import Query
@@ -33,6 +35,7 @@ from cdxmill.stages.records.fetch_record import NoRecord
 
 from ..material.clusters import write_raw_cluster
 from ..material.open_files import open_files
+from ..material.trees import build
 
 URL = "http://a.com/"
 
@@ -289,8 +292,9 @@ def test_both_captures_can_be_read_until_files_are_closed(
     assert said == []
 
 
-@pytest.mark.parametrize("source", ["-", "C,-"])
-def test_a_record_is_not_searched_in_a_pipe(source: str, cluster: str) -> None:
+@pytest.mark.parametrize("source", ["-", "C,-", "x.tree", "C,x.tree"])
+def test_a_record_is_not_searched_in_a_pipe_or_a_prefix_tree(source: str, cluster: str) -> None:
+    build(Path(), cluster)
     why = f"{source}: get needs clusters, crawls or CDX files; use copy for other index lines"
     with pytest.raises(UsageError) as raised:
         b"".join(get_record(Getting(source, URL)))
@@ -318,3 +322,18 @@ def test_errors_of_a_record_are_told_with_its_place(error: Exception) -> None:
     assert str(raised.value) == f"a@7: {error}"
     with pytest.raises(KeyError), errors_reported(RecordRange("a", 7, None)):
         raise KeyError
+
+
+def test_a_record_may_need_the_dictionary_that_it_was_packed_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zstd_dictionary, "_KNOWN", {})
+    plain = gzip.decompress(PAGE)
+    samples = [plain.replace(b"page", b"page %d" % number) for number in range(99)]
+    trained = zstandard.train_dictionary(512, [*samples], k=64, d=8, dict_id=40000)
+    (tmp_path / "d").write_bytes(trained.as_bytes())
+    archive = tmp_path / "a.warc.zst"
+    archive.write_bytes(zstandard.ZstdCompressor(dict_data=trained, write_checksum=True).compress(plain))
+    with pytest.raises(InputError):
+        b"".join(get_record(Getting(archive, offset=0)))
+    assert b"".join(get_record(Getting(archive, offset=0, dictionary=tmp_path / "d"))) == plain
