@@ -18,6 +18,7 @@ from cdxmill.inputs.named import Input, named_input
 from cdxmill.options.packing import Training
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.storage.location import locate
+from cdxmill.tasks.record_sampling import read_chosen
 
 
 def member(number: int, of: int) -> bytes:
@@ -205,13 +206,13 @@ def test_without_an_archive_that_may_be_whole_nothing_is_written(
     moment: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first records that are read are for training, the others for measuring."""
-    read, calls = training.read_chosen, list[int]()
+    calls = list[int]()
 
     def failing(archives: Any, chosen: Any, work: Any, failures: Failures) -> Any:
         calls.append(len(chosen))
         if len(calls) == moment + 1:
             failures.report(Failure("a.warc.gz", None, "does not answer", is_outage=True))
-        return read(archives, chosen, work, failures)
+        return read_chosen(archives, chosen, work, failures)
 
     monkeypatch.setattr(training, "read_chosen", failing)
     with pytest.raises(StoppedError) as raised:
