@@ -284,7 +284,7 @@ def test_another_engine_gets_what_is_asked_one_archive_at_a_time(here: Path) -> 
     names = [f"{number:02}.warc.wet.gz" for number in range(16)]
     for name in names:
         Path(name).write_bytes(INFO)
-    options: dict[str, Any] = {"output": "-", "timeout": 7, "memory": 3}
+    options: dict[str, Any] = {"output": "-", "processes": 1, "timeout": 7, "memory": 3}
     assert count_asked(Counting("words", names, **options), io.BytesIO(), Told(), run).what == "words"
     done = count_asked(
         Counting(None, names, call="own_engine_test:items", **options), io.BytesIO(), Told(), run

@@ -10,8 +10,10 @@ import pytest
 import cdxmill
 from cdxmill.cli.main import main
 from cdxmill.commands import prefix_index
-from cdxmill.commands.prefix_index import _is_cluster
+from cdxmill.commands.prefix_index import _is_cluster, build_tree
 from cdxmill.errors import InputError, RefusedError, UsageError
+from cdxmill.options.trees import TreeBuilding
+from cdxmill.running.failures import Failures
 from cdxmill.storage.location import Location
 
 from ..storage.range_server import serving
@@ -149,6 +151,27 @@ def test_a_cluster_is_told_from_files(name: str, is_cluster: bool) -> None:
     for copy in ("below/a.cdxj", "lines"):
         Path(copy).write_text(LINE)
     assert _is_cluster(name) is is_cluster
+
+
+@pytest.mark.parametrize("name", ["http://host/a.cdxj", "http://host/a.CDX.gz", "x/a.tsv", "a.txt.gz"])
+def test_what_has_the_name_of_a_file_is_not_looked_below(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server would be asked for one file after the other."""
+    monkeypatch.setattr(prefix_index, "find_index", lambda place: pytest.fail(f"{place} is looked at"))
+    assert not _is_cluster(name)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("number", "block_size", "blocks", "index_blocks", "reads"), [(1, 65536, 1, 1, 2), (900, 200, 225, 24, 4)]
+)
+def test_a_summary_has_the_blocks_from_the_root_to_an_item(
+    number: int, block_size: int, blocks: int, index_blocks: int, reads: int
+) -> None:
+    lines = [LINE.replace("com,a)/ ", f"com,a)/{page:05} ") for page in range(number)]
+    Path("many.cdxj").write_text("".join(lines))
+    asked = TreeBuilding("many.cdxj", output="x.tree", block_size=block_size)
+    found = build_tree(asked, Failures(printed=False))
+    assert found == (number, 1, blocks, index_blocks, reads, Path("x.tree").stat().st_size)
 
 
 @pytest.mark.parametrize("is_remote", [True, False])
