@@ -197,6 +197,20 @@ def test_without_archives_nothing_is_counted() -> None:
         counts()
 
 
+def test_archives_without_words_are_named_in_order_whichever_ends_first() -> None:
+    def run(
+        tasks: Sequence[CountTask], what: str | OwnSource, limits: Limits, scratch: Scratch, /
+    ) -> Iterator[tuple[CountTask, GroupResult]]:
+        for task in reversed(tasks):
+            (label,) = [archive.label for archive in task.archives]
+            without = [] if label.startswith("a.") else [label]
+            yield task, GroupResult(counted=Counted(counted=1), without=without)
+
+    told, names = Told(), ["a.warc.wet.gz", "b.warc.wet.gz", "c.warc.gz"]
+    count_asked(Counting("words", names, output="-"), io.BytesIO(), told, run)
+    assert [note.partition(":")[0] for note in told.notes] == names[1:]
+
+
 def test_archives_without_records_have_empty_counts() -> None:
     told = Told()
     assert counts("info.warc.gz", told=told) == b""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cdxmill.cluster.write import read_record
-from cdxmill.commands.clusters import zipnum
+from cdxmill.commands.clusters import sorting, zipnum
 from cdxmill.commands.clusters.zipnum import (
     Beside,
     ClusterSummary,
@@ -375,3 +375,18 @@ def test_a_sample_that_came_out_too_small_is_taken_again(
     sample = [(0.1, b"k%d" % number) for number in range(kept)]
     assert _split_points(take_inventory(["a.cdxj"]), sample, options, Told()) == found
     assert asked == ([(3, True, None)] if asks else [])
+
+
+@pytest.mark.parametrize(("points", "size", "ceiling"), [(None, 2, 0.25), ((b"x",), 0, 1.0)])
+def test_files_are_sorted_and_sampled_as_the_options_say(
+    points: tuple[bytes, ...] | None, size: int, ceiling: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sorting, "guess_ceiling", lambda inventory, size: 0.25)
+    monkeypatch.setattr("cdxmill.commands.clusters.zipnum_options.SAMPLES_PER_SHARD", 1)
+    excluded = (LineRange(b"a", b"b"),)
+    options = ZipnumOptions(shards=2, points=points, seed=7, convert=True, excluded=excluded)
+    inventory = take_inventory(["a.cdxj"], formats=True)
+    (task,) = sorting._sort_tasks(inventory, Path("s"), options)
+    assert (task.number, task.sources, task.scratch) == (0, inventory.sources, Path("s"))
+    assert (task.seed, task.sample_size, task.ceiling) == ("7", size, ceiling)
+    assert (task.convert, task.shards, task.excluded) == (True, 2, excluded)

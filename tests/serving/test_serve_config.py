@@ -32,6 +32,7 @@ from cdxmill.running.failures import Failures
 from cdxmill.running.listening import bound
 
 from ..material.cdx_files import write_plain
+from ..material.clock import Clock
 
 PAGE = b'com,a)/ 2020 {"url": "http://a.com/", "mime": "text/html", "status": "200"}'
 
@@ -252,7 +253,9 @@ def test_a_server_that_ends_before_it_listens_did_not_start() -> None:
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0", "::1", "::"])
-def test_a_server_is_up_as_soon_as_it_listens(address: str) -> None:
+def test_a_server_is_up_as_soon_as_it_listens(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving_command, "time", Clock())
+
     class Running(Ended):
         def poll(self) -> None:
             return None
