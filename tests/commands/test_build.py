@@ -12,6 +12,7 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.cluster.write import read_record
 from cdxmill.commands.clusters.build import BuildSummary, build
+from cdxmill.commands.clusters.zipnum import ClusterSummary
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.commands.per_archive.index import IndexOptions, IndexSummary
 from cdxmill.inputs.named import named_input
@@ -307,3 +308,19 @@ def test_an_index_of_an_archive_that_is_gone_has_the_format_of_the_others(
     said = re.sub(r"\.warc\.gz-\w{16}", "", capfd.readouterr().err)
     assert re.search(r"C/cdx/iana.cdx.gz is CDXJ, but .*C/cdx/example.cdx.gz is CDX with 11 fields", said)
     assert not Path("C/cluster.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("new", "seconds", "text"),
+    [
+        (False, 2.0, "C: 3 lines in 1 block, 1 shard, 9 B, 0 duplicate lines removed; unchanged, because it has these inputs already"),
+        (True, 2.0, "3 captures of 2 archives (1.0 KiB)\nC: 3 lines in 1 block, 1 shard, 9 B, 0 duplicate lines removed\ndone in 2 s, 512 B of archives per second"),
+        (True, 0.0, "3 captures of 2 archives (1.0 KiB)\nC: 3 lines in 1 block, 1 shard, 9 B, 0 duplicate lines removed\ndone in under 1 s, 976.6 MiB of archives per second"),
+    ],
+)  # fmt: skip
+def test_the_closing_lines_tell_of_the_indexes_the_cluster_and_the_time(
+    new: bool, seconds: float, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    summary = BuildSummary(IndexSummary(2, 0, 3, 1024), ClusterSummary(1, 3, 1, 0, 9, new=new), seconds)
+    assert summary.report(Failures(), "C") == text

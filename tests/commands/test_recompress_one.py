@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 import zstandard
 
+from cdxmill.capture import Damage
 from cdxmill.commands.per_archive import recompress_one as one
 from cdxmill.commands.per_archive.recompress_one import RecompressOptions, RecompressTask, recompress_one
 from cdxmill.errors import OutageError, StoppedError
 from cdxmill.formats.offset_table import HEADER
 from cdxmill.inputs.named import named_input
 from cdxmill.outputs.side_files import retire, retired_of
+from cdxmill.running.failures import Failure
 from cdxmill.storage.location import Location, locate
 
 
@@ -320,6 +322,17 @@ def test_settings_are_all_that_decides_how_an_archive_looks() -> None:
         {"processes": 9},
     ):
         assert replace(usual, **change).settings().digest("a") == digest
+
+
+def test_what_an_index_lacks_is_a_failure_of_the_new_archive_if_there_is_one() -> None:
+    here = task(index=True)
+    copy = one._Copy(here)
+    copy._findings.add(Damage(1, "is corrupt", "fetch it again"))
+    copy.indexed.add(Damage(3, "has no URL", "look at it"))
+    old = Failure("a.warc.gz", 1, "is corrupt", "fetch it again")
+    assert copy.failures() == [old, Failure(here.output.text, 3, "has no URL", "look at it")]
+    error = OutageError("a.warc.gz", "does not answer")
+    assert copy.failures(error) == [old, Failure.from_error(error)]
 
 
 def test_an_index_of_a_changed_storage_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
