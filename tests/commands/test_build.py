@@ -324,3 +324,28 @@ def test_the_closing_lines_tell_of_the_indexes_the_cluster_and_the_time(
     monkeypatch.chdir(tmp_path)
     summary = BuildSummary(IndexSummary(2, 0, 3, 1024), ClusterSummary(1, 3, 1, 0, 9, new=new), seconds)
     assert summary.report(Failures(), "C") == text
+
+
+def test_two_archives_with_one_name_in_the_index_are_refused_before_anything_is_written(
+    two: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    Path("other").mkdir()
+    shutil.copy("example.warc.gz", "other/iana.warc.gz")
+    assert main([*two[:-2], "iana.warc.gz", "other/iana.warc.gz"]) == 2
+    assert "iana.warc.gz and other/iana.warc.gz would both have the file name" in capfd.readouterr().err
+    assert not Path("C").exists()
+
+
+def test_what_is_excluded_does_not_come_back(two: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    Path("C").mkdir()
+    Path("C/exclude.txt").write_text("iana.org/*\nwww.iana.org/*\n")
+    assert main(two) == 0
+    said = capfd.readouterr().err
+    assert re.search(r"note: \d+ lines skipped, as exclude\.txt says", said)
+    assert b"org,iana)" not in Path("C/cluster.idx").read_bytes()
+
+
+def test_the_size_decides_the_number_of_shards_if_nothing_else_does(two: list[str]) -> None:
+    inputs = [named_input("example.warc.gz", "example.warc.gz")]
+    found = build(inputs, "C", IndexOptions(), ZipnumOptions(shards=0), Failures())
+    assert (found.cluster.by_size, found.cluster.shards) == (True, 1)
