@@ -349,3 +349,13 @@ def test_the_size_decides_the_number_of_shards_if_nothing_else_does(two: list[st
     inputs = [named_input("example.warc.gz", "example.warc.gz")]
     found = build(inputs, "C", IndexOptions(), ZipnumOptions(shards=0), Failures())
     assert (found.cluster.by_size, found.cluster.shards) == (True, 1)
+
+
+def test_indexes_that_were_deleted_are_not_said_to_stay(
+    two: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(two) == 0
+    next(Path("C/cdx").glob("iana*.gz")).unlink()
+    Path("new.cdxj").write_bytes(b"com,example)/ 2020 {}\n")
+    assert main(["zipnum", "-p", "1", "-s", "2", "--replace", "-o", "C", "new.cdxj"]) == 0
+    assert "C/cdx: note: still has 1 index file of the cluster" in capfd.readouterr().err
