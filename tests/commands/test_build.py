@@ -245,17 +245,18 @@ def test_a_cluster_knows_which_files_below_it_are_its_own(
     assert sorted(names) == sorted([*files, "cdx/.outputs.tsv", "cdx/failures.tsv"])
 
 
-@pytest.mark.parametrize("change", ["content", "time"])
-def test_an_archive_that_has_changed_makes_it_another_cluster(
+@pytest.mark.parametrize("change", ["content", "time", "--keep-www", "--seed 1", "--location /x"])
+def test_archives_and_options_that_have_changed_make_it_another_cluster(
     change: str, two: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(two) == 0
     assert built(two[-2:], Failures()).indexed == IndexSummary(files=0, kept=2, captures=0, bytes=0)
     if change == "time":
         os.utime("iana.warc.gz", (5, 5))
-    else:
+    elif change == "content":
         shutil.copy("example.warc.gz", "iana.warc.gz")
-    assert main(two) == 2
+    options = change.split() if change.startswith("-") else []
+    assert main([*two, *options]) == 2
     assert "C: already has a cluster of other inputs or options" in capfd.readouterr().err
 
 
