@@ -273,3 +273,12 @@ def test_a_copy_is_that_of_the_manifest_or_none(
         _copy(task)
     assert str(raised.value) == f"{source}: its contents do not match cluster.json; build the cluster again"
     assert list(tmp_path.iterdir()) == [source]
+
+
+@pytest.mark.parametrize(("source", "target"), [("http://127.0.0.1:1/C", "D"), ("C", "http://127.0.0.1:1/D")])
+def test_a_place_that_cannot_be_listed_or_written_is_refused_before_it_is_asked(
+    source: str, target: str, cluster: Path
+) -> None:
+    with pytest.raises(UsageError, match="http://127"):
+        published(source, target)
+    assert not Path("D").exists()
