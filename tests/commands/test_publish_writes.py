@@ -282,3 +282,11 @@ def test_a_place_that_cannot_be_listed_or_written_is_refused_before_it_is_asked(
     with pytest.raises(UsageError, match="http://127"):
         published(source, target)
     assert not Path("D").exists()
+
+
+def test_a_cluster_that_may_not_be_published_is_told_without_waiting_for_the_lock(
+    other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publishing, "hold", lambda place: pytest.fail("it waits for another run"))
+    with pytest.raises(UsageError, match="D: already has another cluster"):
+        published()
