@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from cdxmill.cluster.output import place_of
+from cdxmill.cluster.switch import new_place
 from cdxmill.commands.clusters import publish as publishing
 from cdxmill.commands.clusters.publish import PublishSummary, _ClusterCopy, _copy, publish
 from cdxmill.commands.clusters.publish_checks import Shard
@@ -16,11 +19,11 @@ from cdxmill.commands.clusters.verify import verify
 from cdxmill.commands.clusters.zipnum import build_cluster
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.commands.collections.add import add
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.options.clusters import Publishing, Verifying
 from cdxmill.options.collections import Adding
 from cdxmill.running.failures import Failures
-from cdxmill.storage.location import locate
+from cdxmill.storage.location import Location, locate
 
 from ..material.cdx_files import write_plain
 
@@ -290,3 +293,32 @@ def test_a_cluster_that_may_not_be_published_is_told_without_waiting_for_the_loc
     monkeypatch.setattr(publishing, "hold", lambda place: pytest.fail("it waits for another run"))
     with pytest.raises(UsageError, match="D: already has another cluster"):
         published()
+
+
+def test_what_a_killed_run_has_noted_of_another_cluster_is_forgotten_before_its_names_are_used(
+    other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a shard that gets such a name would be taken for that of the other cluster, if this run is killed, too."""
+    with monkeypatch.context() as patch:
+        failing(patch, "cdx-00003.gz")
+        with pytest.raises(InputError):
+            published(replace=True)
+    new = Path(new_place(place_of(locate("D"))).local)
+    for shard in new.glob("cdx-*"):
+        shard.unlink()  # it may be one of D by a second name
+        shard.write_bytes(b"of another cluster")
+    noted = {"cdx-00001.gz": "7" * 64}
+    (new / ".published.json").write_text(json.dumps(noted))
+    seen: list[object] = []
+
+    def fail(old: Location, new: Location, name: str) -> bool:
+        seen.append(json.loads((new / ".published.json").read_bytes()))
+        raise StoppedError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(publishing, "_link", fail)
+        with pytest.raises(StoppedError, match="the disk is full"):
+            published(replace=True)
+    assert seen == [{}]
+    assert published(replace=True).copied == 2
+    assert verify(Verifying("D", processes=1), Failures(printed=False)).faults == 0
