@@ -322,3 +322,16 @@ def test_what_a_killed_run_has_noted_of_another_cluster_is_forgotten_before_its_
     assert seen == [{}]
     assert published(replace=True).copied == 2
     assert verify(Verifying("D", processes=1), Failures(printed=False)).faults == 0
+
+
+def test_a_run_that_has_lost_its_lock_finishes_no_cluster(
+    cluster: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost() -> None:
+        raise StoppedError("the lock was lost")
+
+    monkeypatch.setattr(publishing, "check_held", lost)
+    with pytest.raises(StoppedError, match="the lock was lost"):
+        published()
+    assert not Path("D/cluster.json").exists()
+    assert Path("D/.published.json").exists()
