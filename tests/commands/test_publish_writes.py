@@ -81,6 +81,9 @@ def test_overlays_are_published_with_their_index_and_keys(cluster: Path) -> None
     add(Adding("C", ["new.cdxj"], cdx=True, mode="overlay", processes=1), Failures())
     names = {path.name for path in cluster.glob("overlay-*")}
     assert {Path(name).suffix for name in names} == {".gz", ".idx", ".keys"}
+    before = (cluster / "cluster.idx").read_bytes()
+    assert published("C", "C").copied == 0
+    assert (cluster / "cluster.idx").read_bytes() == before
     done = published()
     assert (done.shards, done.copied, done.blocks) == (3, 3, 5)
     for name in (*names, "cluster.idx", "cluster.json"):
