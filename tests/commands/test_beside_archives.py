@@ -201,3 +201,43 @@ def test_proofs_are_checked_only_of_what_is_kept_and_unless_asked_otherwise(
         asked = Recompressing("a.warc.gz", output="out", processes=1, **options)  # type: ignore[arg-type]
         recompress_asked(asked, Failures())
         assert checked == ([] if number is None else [number])
+
+
+class Told(Failures):
+    """Failures that keep their notes."""
+
+    def __init__(self) -> None:
+        super().__init__(printed=False)
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def recompressed(**options: Any) -> tuple[int, int, list[str]]:
+    """How many archives were written and kept, and the notes."""
+    told = Told()
+    asked = Recompressing("a.warc.gz", output="out", processes=1, **options)
+    done = recompress_asked(asked, told)
+    return done.written, done.kept, told.notes
+
+
+@pytest.mark.parametrize("options", [{"index": True}, {"offsets": True}, {"index": True, "offsets": True}])
+def test_an_output_that_is_kept_without_a_record_gets_nothing_beside_it(options: dict[str, Any]) -> None:
+    """Nothing tells that it is of this archive."""
+    assert recompressed()[:2] == (1, 0)
+    Path("out/.outputs.tsv").unlink()
+    written, kept, notes = recompressed(update=True, **options)
+    assert (written, kept) == (0, 1)
+    assert "note: kept, but it was changed, or cdxmill has no record of it" in notes[0]
+    assert {path.name for path in Path("out").glob("a.*")} == {"a.warc.zst", "a.warc.zst.proof.json"}
+
+
+def test_what_is_removed_beside_an_archive_of_groups_is_noted() -> None:
+    assert recompressed(index=True, offsets=True) == (1, 0, [])
+    assert recompressed(replace=True) == (1, 0, [])
+    why = "note: removed, because records that are compressed together have none"
+    names = [f"out/a.warc.zst{ending}: {why}" for ending in (".cdx.gz", ".offsets.gz")]
+    written, _, notes = recompressed(group=True, replace=True)
+    assert (written, sorted(notes)) == (1, names)
+    assert {path.name for path in Path("out").glob("a.*")} == {"a.warc.zst", "a.warc.zst.proof.json"}
