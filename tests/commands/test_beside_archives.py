@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -241,3 +242,11 @@ def test_what_is_removed_beside_an_archive_of_groups_is_noted() -> None:
     written, _, notes = recompressed(group=True, replace=True)
     assert (written, sorted(notes)) == (1, names)
     assert {path.name for path in Path("out").glob("a.*")} == {"a.warc.zst", "a.warc.zst.proof.json"}
+
+
+@pytest.mark.parametrize("update", [True, False])
+def test_an_index_of_another_state_of_the_archive_is_written_again(update: bool) -> None:
+    assert recompressed(index=True) == (1, 0, [])
+    os.utime("out/a.warc.zst", (5, 5))
+    assert recompressed(index=True, update=update)[:2] == (1, 0)
+    assert recompressed(index=True, update=update)[:2] == (0, 1)
