@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cdxmill.capture import Damage
+from cdxmill.capture import Damage, Note
 from cdxmill.commands.per_archive.ask import (
     estimate_asked,
     new_names,
@@ -32,7 +32,7 @@ from cdxmill.formats.proof import Sum
 from cdxmill.inputs.named import named_input
 from cdxmill.options.packing import Recompressing, Reindexing
 from cdxmill.outputs.existing import Rule
-from cdxmill.running.failures import Failures
+from cdxmill.running.failures import Failure, Failures
 from cdxmill.stages.records.read_contents import Content
 from cdxmill.storage.location import Location, locate
 
@@ -276,3 +276,19 @@ def test_a_dictionary_is_not_sent_with_each_task(here: Path) -> None:
     sent = RecompressWork.of(options).without_dictionary(task)
     assert sent.options == replace(options, dictionary=b"")
     assert replace(sent, options=options, settings=settings) == task
+
+
+def test_notes_are_of_the_new_archive_or_of_the_old_one(capfd: pytest.CaptureFixture[str]) -> None:
+    made = Recompression([], 0, PLAIN, Failures())
+    archive = named_input("a.warc.gz", "a.warc.gz")
+    task = RecompressTask(
+        archive, locate("b"), None, Path(), PLAIN.settings(), PLAIN, "b", locate("p"), None, None
+    )
+    failures = [Failure("a.warc.gz", 7, "is corrupt")]
+    made.add(
+        task,
+        result(notes=[Note(3, "has no date")], old_notes=[Note(5, "is odd")], failures=failures, records=2),
+    )
+    said = capfd.readouterr().err.splitlines()
+    assert said == ["a.warc.gz@7: is corrupt", "a.warc.gz@5: note: is odd", "b@3: note: has no date"]
+    assert made.summary().records == 2
