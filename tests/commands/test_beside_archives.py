@@ -26,9 +26,11 @@ from cdxmill.errors import UsageError
 from cdxmill.formats.offset_table import HEADER, row_format
 from cdxmill.formats.proof import Proof, Sum, format_proof
 from cdxmill.inputs.named import Input, named_input
+from cdxmill.messages import Step
 from cdxmill.options.packing import Recompressing
 from cdxmill.outputs.record import OutputRecord
 from cdxmill.running.failures import Failures
+from cdxmill.running.progress import listened_to
 from cdxmill.storage.location import locate
 
 
@@ -250,3 +252,15 @@ def test_an_index_of_another_state_of_the_archive_is_written_again(update: bool)
     os.utime("out/a.warc.zst", (5, 5))
     assert recompressed(index=True, update=update)[:2] == (1, 0)
     assert recompressed(index=True, update=update)[:2] == (0, 1)
+
+
+def test_the_check_of_what_exists_is_a_step_of_its_own() -> None:
+    Path("b.warc.gz").write_bytes(b"new")
+    Path("b.warc.gz.proof.json").write_bytes(proof_of("a.warc.gz", "b.warc.gz"))
+    steps: list[Step] = []
+    with listened_to(steps.append):
+        check_proofs([proof_task("a.warc.gz", "b.warc.gz")] * 2, 1, False)
+    last = steps[-1]
+    assert (last.name, last.done, last.total) == ("checking what exists", 2, 2)
+    size = Path("a.warc.gz").stat().st_size + Path("b.warc.gz").stat().st_size
+    assert (last.total_bytes, last.bytes) == (2 * size, 2 * size)

@@ -34,6 +34,7 @@ from cdxmill.running.watched import Limits, Losses, Lost
 from cdxmill.stages.counting.count_records import Counted
 from cdxmill.stages.counting.counters import COUNTERS
 from cdxmill.stages.counting.own_counter import BadFunction, OwnCounter
+from cdxmill.storage.location import Location
 from cdxmill.storage.scratch import Scratch
 from tests.commands.test_count import INFO, page, record, text
 
@@ -280,6 +281,18 @@ def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(counting, "_run", fail)
     with pytest.raises(UsageError, match="selectolax is not installed; pip install "):
+        counts("a.warc.wet.gz")
+
+
+def test_a_library_that_an_archive_needs_is_missed_before_anything_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def require(place: Location) -> None:
+        raise UsageError(f"{place}: needs a library")
+
+    monkeypatch.setattr(Location, "require", require)
+    monkeypatch.setattr(counting, "_run", lambda *given: pytest.fail("it begins"))
+    with pytest.raises(UsageError, match=r"a\.warc\.wet\.gz: needs a library"):
         counts("a.warc.wet.gz")
 
 

@@ -31,6 +31,7 @@ from cdxmill.errors import UsageError
 from cdxmill.inputs.named import named_input
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import processes_by_default
+from cdxmill.storage.location import Location
 
 TRIED = KindSums(10, 1000, 4000, tried=500, tried_plain=2000, without=250, packed=100, seconds=2.0)
 SEEN = KindSums(records=5, old=200, plain=200)
@@ -279,3 +280,15 @@ def test_as_many_records_are_packed_as_there_is_time_for(
     monkeypatch.setattr(estimating, "try_one", noting)
     estimate([named_input(str(path), "a")], RecompressOptions(quiet=True, processes=1), Failures())
     assert seen == [share]
+
+
+def test_a_library_that_an_archive_needs_is_missed_before_anything_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def require(place: Location) -> None:
+        raise UsageError(f"{place}: needs a library")
+
+    monkeypatch.setattr(Location, "require", require)
+    monkeypatch.setattr(Location, "size", lambda place: pytest.fail(f"{place} is asked for"))
+    with pytest.raises(UsageError, match="b: needs a library"):
+        estimate([named_input("b", "b")], RecompressOptions(quiet=True), Failures())

@@ -282,3 +282,16 @@ def test_many_failures_of_an_archive_are_counted_only_if_a_file_lists_them(
     said = capfd.readouterr().err.splitlines()
     assert (failures.count, len(said)) == (13, 11)
     assert said[-1].startswith("bad.warc.gz: 3 more failures of this kind: ")
+
+
+def test_a_library_that_an_archive_needs_is_missed_before_anything_is_indexed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def require(place: Location) -> None:
+        raise UsageError(f"{place}: needs a library")
+
+    monkeypatch.setattr(Location, "require", require)
+    out = io.BytesIO()
+    with pytest.raises(UsageError, match=r"a\.warc\.gz: needs a library"):
+        index_to_stream(named("a.warc.gz"), out, HERE, Failures())
+    assert out.getvalue() == b""

@@ -283,8 +283,10 @@ def test_a_copy_is_that_of_the_manifest_or_none(
 
 @pytest.mark.parametrize(("source", "target"), [("http://127.0.0.1:1/C", "D"), ("C", "http://127.0.0.1:1/D")])
 def test_a_place_that_cannot_be_listed_or_written_is_refused_before_it_is_asked(
-    source: str, target: str, cluster: Path
+    source: str, target: str, cluster: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in ("mend", "find_directory"):
+        monkeypatch.setattr(publishing, name, lambda *given: pytest.fail("it is asked"))
     with pytest.raises(UsageError, match="http://127"):
         published(source, target)
     assert not Path("D").exists()
