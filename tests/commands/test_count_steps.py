@@ -247,7 +247,8 @@ def test_tallies_are_written_when_they_are_larger_than_what_is_held(
         [(_, found)] = count_watched([task], COUNTERS["words"], 1, lambda: None)
         assert len(found.runs) >= runs
         assert (len(found.runs) == 1) == (runs == 1)
-        assert len({run.name for run in found.runs}) == len(found.runs)
+        names = [f"runs-{held}/runs-{held}.{number}" for number in range(1, len(found.runs) + 1)]
+        assert [run.name for run in found.runs] == names
 
 
 def write(*inputs: str, told: Failures | None = None, output: str = "out.tsv", **options: Any) -> Any:

@@ -247,8 +247,11 @@ def test_the_status_is_that_of_the_server(
 
 
 def test_a_server_that_ends_before_it_listens_did_not_start() -> None:
-    with pytest.raises(StoppedError) as raised:
-        serving_command._wait_until_up(Ended(5), "127.0.0.1", 1)  # type: ignore[arg-type]
+    with closing(bound("127.0.0.1", 0)) as of_somebody:
+        of_somebody.listen()
+        port = of_somebody.getsockname()[1]
+        with pytest.raises(StoppedError) as raised:
+            serving_command._wait_until_up(Ended(5), "127.0.0.1", port)  # type: ignore[arg-type]
     assert str(raised.value) == "wayback did not start (exit status 5); see its messages above"
 
 
