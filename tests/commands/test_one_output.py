@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.capture import Damage, Note
+from cdxmill.commands.per_archive import task as tasks
 from cdxmill.commands.per_archive.index import IndexOptions
 from cdxmill.commands.per_archive.task import (
     ArchiveTask,
@@ -293,3 +294,25 @@ def test_outputs_are_planned_and_what_is_kept_against_the_options_is_said(
     with pytest.raises(StoppedError) as raised:
         directory.plan({archive: "a.cdx.gz"}, SETTINGS, Rule.REFUSE)
     assert str(raised.value) == "s3://bucket/out: does not answer; try again"
+
+
+def test_the_names_of_outputs_are_on_the_disk_once_all_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And failures of earlier runs are forgotten then, of what this run has read."""
+    synced: list[list[str]] = []
+    monkeypatch.setattr(tasks, "sync_directories", lambda paths: synced.append([*paths]))
+    Path("out/failures.tsv").write_text(f"{Path('a.warc.gz').absolute()}\t\tis old\t\n/other\t\tis old\t\n")
+    archive, place = named_input("a.warc.gz", "a.warc.gz"), Path("out").absolute()
+    output = locate(place / "a.cdx.gz")
+    with OutputDirectory(locate(place), place, Path("s")).writing({archive: output}):
+        assert synced == []
+    assert synced == [[output.local]]
+    assert Path("out/failures.tsv").read_text() == "/other\t\tis old\t\n"
+    with OutputDirectory(locate("s3://bucket/out"), None, Path("s")).writing({archive: output}):
+        pass
+    assert len(synced) == 1
+    with (
+        pytest.raises(StoppedError),
+        OutputDirectory(locate(place), place, Path("s")).writing({archive: output}),
+    ):
+        raise StoppedError("the disk is full")
+    assert len(synced) == 1
