@@ -25,7 +25,7 @@ from cdxmill.inputs.named import Input, named_input
 from cdxmill.outputs.existing import Rule
 from cdxmill.outputs.record import OutputRecord, Summed, state_of
 from cdxmill.running.failures import Failure, Failures
-from cdxmill.storage import hosts
+from cdxmill.storage import hosts, local
 from cdxmill.storage.location import Location, locate
 
 FAILED = Failure("a.warc.gz", 7, "is corrupt", "fetch it again")
@@ -294,6 +294,15 @@ def test_outputs_are_planned_and_what_is_kept_against_the_options_is_said(
     with pytest.raises(StoppedError) as raised:
         directory.plan({archive: "a.cdx.gz"}, SETTINGS, Rule.REFUSE)
     assert str(raised.value) == "s3://bucket/out: does not answer; try again"
+
+
+def test_the_name_of_one_output_is_not_synced_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand small archives would wait for the disk a thousand times."""
+    synced: list[Path] = []
+    monkeypatch.setattr(local, "sync_directory", synced.append)
+    with OneOutput(task()).writing(list, print) as file:
+        file.write(b"abc")
+    assert synced == []
 
 
 def test_the_names_of_outputs_are_on_the_disk_once_all_are_written(monkeypatch: pytest.MonkeyPatch) -> None:

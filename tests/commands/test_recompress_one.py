@@ -20,6 +20,7 @@ from cdxmill.formats.offset_table import HEADER
 from cdxmill.inputs.named import named_input
 from cdxmill.outputs.side_files import retire, retired_of
 from cdxmill.running.failures import Failure
+from cdxmill.storage import local
 from cdxmill.storage.location import Location, locate
 
 
@@ -142,6 +143,15 @@ def test_a_table_has_the_old_and_the_new_place_of_each_record(monkeypatch: pytes
     monkeypatch.setattr(one, "_ROWS", 2)
     recompress_one(task(table=True))
     assert gzip.decompress(Path("out", TABLE).read_bytes()) == gzip.decompress(data)
+
+
+def test_names_are_not_synced_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That is done once at the end of a run."""
+    synced: list[Path] = []
+    monkeypatch.setattr(local, "sync_directory", synced.append)
+    recompress_one(task(index=True, table=True))
+    assert files() == {NEW, PROOF, INDEX, TABLE}
+    assert synced == []
 
 
 def test_a_record_that_has_no_line_has_no_row() -> None:
