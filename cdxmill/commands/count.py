@@ -13,7 +13,7 @@ from cdxmill.capture import Note
 from cdxmill.commands.own_function import OwnSource, own_counter, own_source
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.archives import OpenAll, find_archives, open_here
-from cdxmill.inputs.named import Input, check_archives
+from cdxmill.inputs.named import Input
 from cdxmill.inputs.pipes import Pipes
 from cdxmill.messages import count as quantity
 from cdxmill.options.contents import CountOptions
@@ -291,7 +291,6 @@ def _counted(
     archives: Sequence[Input], asked: _Asked, failures: Failures
 ) -> Iterator[tuple[Counted, Iterator[list[bytes]]]]:
     """Count all archives. Yields what was read, and the lines of the counts."""
-    check_archives(archives)
     for archive in archives:
         archive.location.require()
     with temporary_directory() as directory:

@@ -7,14 +7,17 @@ import shutil
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from cdxmill import recompress
 from cdxmill.commands.per_archive.verify_archives import VerifiedArchives, verify_archives
 from cdxmill.errors import UsageError
+from cdxmill.formats.archives import zstd_dictionary
 from cdxmill.options.packing import Comparing
 
 from ..commands.test_recompress import decompressed
 from ..commands.test_recompress_proof import members, record, response
+from ..material.wacz_files import make_wacz
 from .checking import Told
 
 A, B, C, D, X, Y = (record("resource", name.encode() * 9) for name in "ABCDXY")
@@ -208,3 +211,91 @@ def test_a_new_archive_is_compared_with_the_one_of_its_name_among_several() -> N
             with pytest.raises(UsageError, match="has no archive with the name"):
                 compared("old", new)
     assert compared("old/a.warc.gz", "c.warc.gz")[1].pairs == 1
+
+
+def lay(*names: str) -> None:
+    """Write archives of one record each."""
+    for name in names:
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        data = {".gz": members(A), ".zst": zstandard.ZstdCompressor(write_checksum=True).compress(A)}
+        Path(name).write_bytes(data.get(Path(name).suffix, A))
+
+
+NO_NEW, NO_OLD = "has no new archive", "is of no old archive"
+
+
+@pytest.mark.parametrize(
+    ("files", "old", "new", "pairs", "told"),
+    [
+        (["o/a.warc.gz", "n/a.warc.zst"], "o", "n", 1, []),
+        (["o/a.warc.gz", "n/a.warc.gz"], "o", "n", 1, []),
+        (["o/a.warc", "n/a.warc.gz"], "o", "n", 1, []),
+        # the Zstandard one comes first
+        (["o/a.warc.gz", "n/a.warc.gz", "n/a.warc.zst"], "o", "n", 1, [f"n/a.warc.gz: {NO_OLD}"]),
+        (["o/a.warc.gz", "o/b.warc.gz", "n/a.warc.zst"], "o", "n", 1, [f"o/b.warc.gz: {NO_NEW}"]),
+        (["o/x/a.warc.gz", "n/a.warc.zst", "n/x/a.warc.zst"], "o", "n", 1, [f"n/a.warc.zst: {NO_OLD}"]),
+        # two that would have one name have their whole names, which no search finds
+        (["o/a.warc", "o/a.warc.gz", "n/a.warc.zst", "n/a.warc.gz.zst"], "o", "n", 2, []),
+        (["o/a.warc", "n/b.warc.gz"], "o/a.warc", "n/b.warc.gz", 1, []),
+        (["o/a.warc", "n/b.warc.gz"], "o", "n/b.warc.gz", 1, []),
+        (["o/a.warc.gz", "o/b.warc.gz", "n/b.warc.zst"], "o", "n/b.warc.zst", 1, [f"o/a.warc.gz: {NO_NEW}"]),
+    ],
+)  # fmt: skip
+def test_archives_belong_together_by_the_names_that_recompress_gives(
+    files: list[str], old: str, new: str, pairs: int, told: list[str]
+) -> None:
+    lay(*files)
+    lines, found = compared(old, new)
+    lines = [line for line in lines if ": note: " not in line]
+    assert (sorted(lines), found.pairs, found.faults) == (sorted(told), pairs, len(told))
+    assert (found.records, found.content) == (pairs, pairs * len(A))
+
+
+def test_an_archive_in_a_wacz_is_the_one_that_was_named() -> None:
+    lay("a.warc.gz")
+    Path("x.wacz").write_bytes(make_wacz({"archive/b.warc.gz": members(A), "indexes/index.cdx": b""}))
+    assert compared("a.warc.gz", "x.wacz")[1].pairs == 1
+    assert compared("x.wacz", "a.warc.gz")[1].pairs == 1
+
+
+@pytest.mark.parametrize("any_digest", [True, False])
+def test_wrong_digests_of_both_archives_are_counted(any_digest: bool) -> None:
+    wrong = response(b"page", b"another page")
+    write([wrong, response(b"page")], [wrong, response(b"page")])
+    told = Told()
+    asked = Comparing("old.warc", "new.warc.gz", processes=1, any_digest=any_digest)
+    found = verify_archives(asked, told)
+    assert (found.wrong_digests, found.digests, found.records) == (1, 2, 2)
+    assert bool(told.lines) is not any_digest
+
+
+def test_a_frame_that_needs_a_larger_window_is_read_on_request() -> None:
+    parameters = zstandard.ZstdCompressionParameters(
+        window_log=24, write_checksum=True, write_content_size=False
+    )
+    Path("old.warc").write_bytes(A)
+    packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    Path("new.warc.zst").write_bytes(packer.compress(A) + packer.flush())
+    for most, records in ((8, 0), (16, 1)):
+        found = verify_archives(Comparing("old.warc", "new.warc.zst", processes=1, max_window=most), Told())
+        assert found.records == records
+
+
+def test_a_dictionary_that_is_not_in_the_archive_may_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zstd_dictionary, "_KNOWN", {})
+    trained = zstandard.train_dictionary(512, [*map(bytes, (A, B, C, D, X, Y) * 9)], k=64, d=8, dict_id=40000)
+    Path("d").write_bytes(trained.as_bytes())
+    Path("old.warc").write_bytes(A)
+    packer = zstandard.ZstdCompressor(dict_data=trained, write_checksum=True)
+    Path("new.warc.zst").write_bytes(packer.compress(A))
+    for dictionary, records in ((None, 0), ("d", 1)):
+        asked = Comparing("old.warc", "new.warc.zst", processes=1, dictionary=dictionary)
+        assert verify_archives(asked, Told()).records == records
+
+
+def test_a_single_archive_of_another_name_in_a_directory_is_another_one() -> None:
+    lay("o/a.warc", "n/b.warc.gz")
+    for old in ("o", "o/a.warc"):
+        with pytest.raises(UsageError) as raised:
+            compared(old, "n")
+        assert str(raised.value) == f"n: has no archive with the name that recompress gives one of {old}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,9 +15,13 @@ import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
 from cdxmill.capture import Record
+from cdxmill.commands.cat import content_asked, table_asked, write_table
 from cdxmill.commands.get import get_record
+from cdxmill.errors import UsageError
+from cdxmill.formats.archives import zstd_dictionary
 from cdxmill.formats.own_records import parse_row
-from cdxmill.options.records import Getting
+from cdxmill.options.records import Getting, Printing
+from cdxmill.running.failures import Failures
 from cdxmill.stages.records.read_records import read_records
 from tests.material.wacz_files import DATA, make_wacz
 from tests.storage.range_server import serving
@@ -202,7 +207,95 @@ def test_options_that_contradict_each_other_are_refused(
     assert run_cdxmill("cat", "a.warc", *options, cwd=tmp_path).returncode == 2
 
 
-@pytest.mark.parametrize("options", [["--offset", "0"], ["--table", "t"]])
+NEITHER = "give either --offset N or --table FILE"
+
+
+@pytest.mark.parametrize(("table", "offset"), [(None, None), ("t", 0), (None, 0)])
+def test_a_table_or_the_record_at_an_offset_is_asked_for(
+    table: str | None, offset: int | None, tmp_path: Path
+) -> None:
+    archive = tmp_path / "a.warc"
+    archive.write_bytes(RECORDS[1])
+    asked = Printing(archive, table=table, offset=offset)
+    for out in (None, io.BytesIO()):
+        with pytest.raises(UsageError) as raised:
+            table_asked(asked, Failures(), out)
+        assert str(raised.value) == NEITHER
+    if offset is not None:
+        assert b"".join(content_asked(asked)) == RECORDS[1]
+        return
+    with pytest.raises(UsageError) as raised:
+        content_asked(asked)
+    assert str(raised.value) == NEITHER
+
+
+@pytest.mark.parametrize("has_dictionary", [True, False])
+@pytest.mark.parametrize("is_stream", [True, False])
+def test_a_table_of_an_archive_needs_the_dictionary_that_it_was_packed_with(
+    is_stream: bool, has_dictionary: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zstd_dictionary, "_KNOWN", {})
+    data = zstandard.train_dictionary(1024, [*RECORDS], k=64, d=8)
+    (tmp_path / "d").write_bytes(data.as_bytes())
+    packer = zstandard.ZstdCompressor(dict_data=data, write_checksum=True)
+    archive, table = tmp_path / "a.warc.zst", tmp_path / "t"
+    archive.write_bytes(packer.compress(RECORDS[9]))
+    out, failures = io.BytesIO(), Failures(printed=False)
+    asked = Printing(archive, table=table, dictionary=tmp_path / "d" if has_dictionary else None)
+    rows = table_asked(asked, failures, out if is_stream else None)
+    assert (rows, failures.count) == ((1, 0) if has_dictionary else (0, 1))
+    wanted = HEADER + b"http://example.com/9\tresource\t0\t%d\n" % archive.stat().st_size
+    written = out.getvalue() if is_stream else table.read_bytes()
+    assert written == (wanted if has_dictionary else HEADER)
+    assert table.exists() != is_stream
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "row"),
+    [
+        (b"WARC-Target-URI: http://a.com/\xff\r\n", b"WARC-Type: re\tso\r\n", b"http://a.com/\xff\tre%09so"),
+        (b"", b"WARC-Type: warcinfo\r\n", b"\twarcinfo"),
+        (b"WARC-Target-URI: http://a.com/\r\n", b"", b"http://a.com/\t"),
+    ],
+)
+def test_a_row_has_what_the_header_of_a_record_says(
+    name: bytes, kind: bytes, row: bytes, tmp_path: Path
+) -> None:
+    data = b"WARC/1.0\r\n" + kind + name + b"Content-Length: 2\r\n\r\nab\r\n\r\n"
+    (tmp_path / "a.warc").write_bytes(data)
+    out, failures = io.BytesIO(), Failures(printed=False)
+    assert table_asked(Printing(tmp_path / "a.warc", table="-"), failures, out) == 1
+    assert out.getvalue() == HEADER + row + b"\t0\t%d\n" % (len(data) - 4)
+
+
+def test_damage_is_reported_at_its_offset_and_adds_no_row(tmp_path: Path) -> None:
+    archive = tmp_path / "a.warc"
+    archive.write_bytes(RECORDS[1] + RECORDS[2][:90] + RECORDS[3])
+    failures = Failures(printed=False)
+    assert write_table(str(archive), str(tmp_path / "t"), failures, replace=False) == 2
+    assert [(one.path, one.offset) for one in failures.items] == [(str(archive), len(RECORDS[1]))]
+    assert "another record starts inside" in failures.items[0].reason
+    assert failures.items[0].hint == "repair the record or fetch the file again"
+    assert len((tmp_path / "t").read_bytes().splitlines()) == 3
+
+
+def test_a_table_never_replaces_its_archive(tmp_path: Path) -> None:
+    archive = tmp_path / "a.warc"
+    archive.write_bytes(RECORDS[1])
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x.wacz").write_bytes(make_wacz({DATA: RECORDS[1], "indexes/index.cdx": b""}))
+    for source, output in (
+        (archive, archive),
+        (archive, tmp_path / "x/../a.warc"),
+        (tmp_path / f"x.wacz/{DATA}", tmp_path / "x.wacz"),
+    ):
+        before = Path(output).resolve().read_bytes()
+        with pytest.raises(UsageError):
+            write_table(str(source), str(output), Failures(), replace=True)
+        assert Path(output).resolve().read_bytes() == before
+
+
+@pytest.mark.parametrize("options", [["--offset", "0"], ["--table", "t"], ["--table", "-"]])
 def test_a_wacz_has_archives_to_name(options: list[str], tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
     (tmp_path / "x.wacz").write_bytes(make_wacz({DATA: RECORDS[1], "indexes/index.cdx": b""}))
     done = run_cdxmill("cat", "x.wacz", *options, cwd=tmp_path)

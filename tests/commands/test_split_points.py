@@ -7,21 +7,27 @@ import subprocess
 import sys
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from cdxmill.cluster.split_files import split_files
-from cdxmill.commands.clusters.split_points import points_of_cluster
+from cdxmill.commands.clusters import split_points
+from cdxmill.commands.clusters.split_points import SplitPoints, _last_blocks, points_of_cluster, split_cluster
 from cdxmill.commands.clusters.zipnum import build_cluster
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
+from cdxmill.commands.collections.add import add
 from cdxmill.commands.sample import sample
+from cdxmill.errors import UsageError
+from cdxmill.formats.clusters.manifest import Manifest, ShardEntry, UsedCompressor
 from cdxmill.formats.clusters.split_points import parse_sequence_file, parse_text
 from cdxmill.formats.clusters.zipnum import BlockRef
 from cdxmill.options.clusters import Sampling
+from cdxmill.options.collections import Adding
 from cdxmill.running.failures import Failures
-from cdxmill.stages.lines.pick_splits import mark_blocks, pick_marks
+from cdxmill.stages.lines.pick_splits import Marks, mark_blocks, pick_marks
 from tests.storage.range_server import serving
 
 from ..material.cdx_files import many_lines, write_gzip, write_plain
@@ -197,3 +203,78 @@ def test_the_ending_of_the_name_decides_which_of_two_files_it_is(
     path: str, kind: str, names: list[str]
 ) -> None:
     assert [place.text for place in split_files(path, kind)] == names
+
+
+@pytest.mark.parametrize(
+    ("points", "shards", "blocks", "text"),
+    [
+        (1, 2, 16, "2 shards from 16 blocks"),
+        (1, 2, 15, "2 shards from 15 blocks; too few blocks for shards of the same size, use cdxmill sample"),
+        (1, 3, 99, "2 shards from 99 blocks instead of 3; there are too few distinct keys"),
+        (0, 2, 1, "1 shard from 1 block instead of 2; there are too few distinct keys"),
+        (0, 1, 0, "1 shard from 0 blocks"),
+        (0, 1, 1, "1 shard from 1 block"),
+    ],
+)
+def test_a_summary_says_if_the_shards_will_be_uneven(
+    points: int, shards: int, blocks: int, text: str
+) -> None:
+    said = str(SplitPoints([b"a"] * points, shards, blocks))
+    assert said == (f"{text} instead" if text.endswith("sample") else text)
+
+
+def entry(number: int, lines: int, blocks: int) -> ShardEntry:
+    return ShardEntry(f"cdx-{number:05d}.gz", 9, lines, blocks, "")
+
+
+def test_the_lines_of_last_blocks_are_known_by_the_manifest_of_a_new_cluster() -> None:
+    shards = (entry(0, 10, 1), entry(1, 25, 3), entry(2, 0, 0), entry(3, 1, 1), entry(4, 20, 2))
+    manifest = Manifest(shards, 10, UsedCompressor("zlib", "1", 6), "")
+    shares = {b"cdx-00000.gz": 1.0, b"cdx-00001.gz": 0.5, b"cdx-00003.gz": 0.1, b"cdx-00004.gz": 1.0}
+    assert _last_blocks(manifest) == shares
+    assert _last_blocks(manifest._replace(change=1)) == {}
+    assert _last_blocks(None) == {}
+
+
+def test_as_many_marks_are_kept_as_the_shards_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(split_points, "MARKS_PER_SHARD", 2)
+    rows = [b"%02d\tcdx-00000.gz\t%d\t10\n" % (number, 10 * number) for number in range(64)]
+    (tmp_path / "cluster.idx").write_bytes(b"".join(rows))
+    blocks = [BlockRef(b"%02d" % number, b"cdx-00000.gz", 10 * number, 10) for number in range(64)]
+    kept: list[int] = []
+
+    def noting(blocks: Iterable[BlockRef], last: Mapping[bytes, float], most: int) -> Marks:
+        kept.append(most)
+        return mark_blocks(blocks, last, most)
+
+    monkeypatch.setattr(split_points, "mark_blocks", noting)
+    (tmp_path / "cdx-00000.gz").write_bytes(bytes(640))
+    found = points_of_cluster(str(tmp_path), 3)
+    assert (kept, found.shards, found.blocks) == ([12], 3, 64)
+    assert found.points == pick_marks(mark_blocks(blocks, {}, 12), 3)
+
+
+def test_a_cluster_with_overlays_is_refused(made: Path, tmp_path: Path) -> None:
+    cluster = Path(shutil.copytree(made / "C", tmp_path / "C"))
+    write_plain(tmp_path / "new.cdxj", [b"com,new)/ 2021 {}"])
+    add(Adding(cluster, [tmp_path / "new.cdxj"], cdx=True, mode="overlay", processes=1), Failures())
+    with pytest.raises(UsageError) as raised:
+        points_of_cluster(str(cluster), 2)
+    why = "has overlays, which its index does not show; run cdxmill compact first"
+    assert str(raised.value) == f"{cluster}: {why}"
+
+
+@pytest.mark.parametrize("name", ["cluster.idx", "splits.txt", "cdx-00000.seq"])
+def test_split_points_never_replace_a_file_of_their_cluster(name: str, made: Path, tmp_path: Path) -> None:
+    cluster = Path(shutil.copytree(made / "C", tmp_path / "C"))
+    before = {path.name: path.read_bytes() for path in cluster.iterdir()}
+    if name.startswith("cdx"):
+        split_cluster(str(cluster), 2, cluster / name, ".seq", replace=False)
+        assert parse_sequence_file((cluster / name).read_bytes()) == points_of_cluster(str(cluster), 2).points
+        with pytest.raises(UsageError, match="exists"):
+            split_cluster(str(cluster), 2, cluster / name, ".seq", replace=False)
+        return
+    for replace in (False, True):
+        with pytest.raises(UsageError, match="is an input" if replace else "exists"):
+            split_cluster(str(cluster), 2, cluster / name, ".txt", replace=replace)
+    assert {path.name: path.read_bytes() for path in cluster.iterdir()} == before

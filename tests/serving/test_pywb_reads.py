@@ -5,17 +5,20 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cdxmill.cluster.archive_index import ArchivePlaces
 from cdxmill.commands.clusters import pywb_reads, serve
-from cdxmill.commands.clusters.pywb_reads import RecordLoader, Resolver, ShardLoader
+from cdxmill.commands.clusters.pywb_reads import RecordLoader, Resolver, ShardLoader, _stream, resolver
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.storage.location import locate
 
 from ..material.clock import Clock
+from ..material.open_files import open_files
 from ..storage.range_server import serving
 
 
@@ -46,6 +49,99 @@ def test_a_path_index_is_read_again_after_ten_seconds(clock: Clock, tmp_path: Pa
     for seconds, places in ((5, 1), (5, 1), (1, 2)):
         clock.now += seconds
         assert len(found("a.warc.gz", None)) == places
+
+
+def test_the_first_request_opens_the_archives_whatever_the_clock_says(clock: Clock, tmp_path: Path) -> None:
+    """The clock of a machine that has just started is near 0."""
+    clock.now = 3
+    found = Resolver(ArchivePlaces(str(tmp_path)), "s")
+    assert found("a.warc.gz", None) == ["s://0/a.warc.gz"]
+
+
+def test_requests_share_what_is_known_and_no_open_file(clock: Clock, pywb_warcs: Path) -> None:
+    found = Resolver(ArchivePlaces(str(pywb_warcs)), "s")
+    with closing(found.open()) as one, closing(found.open()) as two:
+        assert one is not two
+        place = one.locations("example.warc.gz")[0]
+        one.read(place, 0, None)
+        assert open_files(pywb_warcs) == ["example.warc.gz"]
+    assert open_files(pywb_warcs) == []
+
+
+def test_each_request_closes_the_archives_that_it_opened(pywb_warcs: Path) -> None:
+    loader = RecordLoader(Resolver(ArchivePlaces(str(pywb_warcs)), "s"))
+    stream = loader.load("s://0/example.warc.gz", 0, -1)
+    assert open_files(pywb_warcs) == ["example.warc.gz"]
+    stream.close()
+    assert open_files(pywb_warcs) == []
+    with pytest.raises(InputError):
+        loader.load("s://0/example.warc.gz", 1, -1)
+    assert open_files(pywb_warcs) == []
+
+
+def test_the_second_place_of_an_archive_is_read_by_its_number(pywb_warcs: Path, tmp_path: Path) -> None:
+    listed = tmp_path / "archives.tsv"
+    listed.write_text(f"a.warc.gz\t{tmp_path}/absent\t{pywb_warcs}/example.warc.gz\n")
+    loader = RecordLoader(Resolver(ArchivePlaces(str(listed)), "s"))
+    with loader.load("s://1/a.warc.gz", 0, -1) as found:
+        assert found.readline() == b"WARC/1.0\r\n"
+    with pytest.raises(InputError, match="absent"):
+        loader.load("s://0/a.warc.gz", 0, -1)
+
+
+class Loaders:
+    """pywb's BlockLoader: its loaders by scheme."""
+
+    def __init__(self) -> None:
+        self.loaders: dict[str, Any] = {"file": "its own", "http": "its own", "pkg": Package}
+
+
+class Package:
+    """pywb's loader of files of packages."""
+
+    def __init__(self, **profile: object) -> None:
+        self.profile = profile
+
+    def load(self, url: str, offset: int, length: int) -> tuple[object, ...]:
+        return url, offset, length, self.profile
+
+
+def test_all_loaders_of_pywb_but_that_of_local_files_are_replaced(tmp_path: Path) -> None:
+    loaders: Any = Loaders()
+    one, two = (resolver(loaders, str(tmp_path), named) for named in (None, str(tmp_path)))
+    known = loaders.loaders
+    assert (one.scheme, two.scheme) == ("cdxmill3", "cdxmill9")
+    remote = ("http", "https", "s3", "s3a", "hdfs", "webhdfs")
+    assert set(known) == {"file", "pkg", *remote, one.scheme, two.scheme}
+    assert known["file"] == "its own"
+    assert [known[scheme] for scheme in remote] == [ShardLoader] * 6
+    package = known["pkg"](cookie="x")
+    assert package.load("pkg://pywb/a", 1, 2) == ("pkg://pywb/a", 1, 2, {"cookie": "x"})
+    assert package.load("pkg://pywb/a")[1:3] == (0, -1)
+    with pytest.raises(InputError, match="pkg://other/a: is no file of pywb"):
+        package.load("pkg://other/a", 1, 2)
+    (tmp_path / "archives.tsv").write_text("a\t/one/a\t/two/a\n")
+    for found, places in ((one, 2), (two, 1)):
+        assert found("a", None) == [f"{found.scheme}://{number}/a" for number in range(places)]
+        assert isinstance(known[found.scheme](profile=1), RecordLoader)
+
+
+@pytest.mark.parametrize(
+    "found", [[], [b""], [b"abcdef"], [b"", b"abc", b"", b"d", b"ef", b""], [b"a"] * 6, [b"abcdefgh" * 9000]]
+)
+@pytest.mark.parametrize("size", [1, 4, 100_000])
+def test_pieces_are_read_as_a_file_that_closes_what_they_come_from(found: list[bytes], size: int) -> None:
+    closed: list[int] = []
+    files = ExitStack()
+    files.callback(closed.append, 1)
+    stream = _stream(iter(found), files)
+    assert stream.readable()
+    whole = b"".join(found)
+    assert b"".join(iter(lambda: stream.read(size), b"")) == whole
+    assert stream.read() == b""
+    assert closed == []
+    stream.close()
+    assert closed == [1]
 
 
 @pytest.mark.parametrize("length", [-1, 0, 99_999])

@@ -103,13 +103,11 @@ def _verify(asked: Verifying, failures: Failures, inputs: list[str] | None) -> V
     run.report(check_block_lines(shards))
     run.report(limited(_check_beside(files, claims, found, asked.location)))
     is_valid = not order and not any(shard.report.faults for shard in found)
-    compared = inputs is not None and _can_compare(is_valid, failures)
-    if compared:
-        run.report(
-            difference_findings(
-                os.fspath(asked.cluster), check_against(shards, overlays, inputs or (), asked.convert, run)
-            )
-        )
+    compared = False
+    if inputs is not None and _can_compare(is_valid, failures):
+        compared = True
+        differences = check_against(shards, overlays, inputs, asked.convert, run)
+        run.report(difference_findings(os.fspath(asked.cluster), differences))
     records = None
     if archives is not None:
         records = check_archives(found, archives, asked.sample, run)
@@ -135,11 +133,11 @@ def _check_beside(
     reports = {shard.task.name: shard.report for shard in shards}
     checks = [check_indexes(files), check_locations(files, reports, location, manifest is not None)]
     checks.append(check_archive_index(files))
-    if manifest is None and not files.has(MANIFEST):
-        checks.append(check_completeness(files, claims))
-    elif manifest is not None:
+    if manifest is not None:
         checks = [check_complete(files), *checks, check_manifest(files, manifest, reports)]
         checks += [check_splits(files, manifest, reports), check_filters(files, manifest)]
+    elif not files.has(MANIFEST):
+        checks.append(check_completeness(files, claims))
     for check in checks:
         try:
             yield from check
