@@ -128,11 +128,17 @@ def test_reads_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         ([(one(ITEMS[0][0]), one(ITEMS[10][0])), (one(ITEMS[20][0]),)], True, [(17, 3)]),
         ([(one(ITEMS[0][0]),), (one(ITEMS[10][0]),)], False, [(17, 1), (18, 1)]),
         ([(KeyRange(ITEMS[0][0], ITEMS[12][0]),), (one(ITEMS[1][0]),)], True, [(17, 2)]),
+        (
+            [(one(ITEMS[0][0]), one(ITEMS[1499][0])), (one(ITEMS[700][0]),), (one(ITEMS[710][0]),)],
+            True,
+            [(17, 1), (87, 2), (166, 1)],
+        ),
     ],
 )
 def test_only_many_urls_on_a_server_are_read_ahead(
-    asked: list[Ranges], is_remote: bool, data: list[tuple[int, int]]
+    asked: list[Ranges], is_remote: bool, data: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(tree_ahead, "_GAP", 0)
     tree = Tree(is_remote=is_remote)
     for found, ranges in zip(tree.all(asked), asked, strict=True):
         assert found == [item for low, high, _ in ranges for item in ITEMS if low <= item[0] < high]
@@ -164,6 +170,16 @@ def test_an_index_that_leads_back_is_damage_of_the_urls_that_meet_it(child: int)
     assert tree.reader.read_at is tree.reads
     answers = tree.searched.in_key_order([(one(b"d"),), (one(b"e"),), (one(b"a"),)])
     assert list(next(answers)) == list(next(answers)) == []
+    with pytest.raises(DamagedTreeError):
+        list(next(answers))
+
+
+@pytest.mark.parametrize("at_once", [1, 9])
+def test_a_plan_ends_at_an_index_that_leads_to_itself(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_ahead, "_AT_ONCE", at_once)
+    tree = Tree(looping(1), 30)
+    answers = tree.searched.in_key_order([(one(b"d"),), (one(b"a"),), (one(b"a"),)])
+    assert list(next(answers)) == []
     with pytest.raises(DamagedTreeError):
         list(next(answers))
 
