@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -17,6 +17,9 @@ from cdxmill.search.tree_ahead import batch_of, searched_tree
 from cdxmill.stages.prefix_tree.search_tree import DamagedTreeError, TreeReader, read_header
 
 from ..stages.trees_in_memory import BY_HAND, Counted, numbered, tree_of
+
+if TYPE_CHECKING:
+    from cdxmill.search.prefix_index import OpenTree
 
 SIZE = 256
 ITEMS = numbered([b"com,host%03d)/page/%04d" % (number // 20, number) for number in range(1500)])
@@ -32,8 +35,8 @@ class Tree:
         self.reads = Counted(data)
         header = read_header(data[:head], self.reads)
         self.reader = TreeReader(self.reads, header, 2, None if is_remote else len(data), data[:head])
-        self.index: Any = SimpleNamespace(is_remote=is_remote, tree=self.reader)
-        self.searched = searched_tree(self.index, lambda url: [one(url.encode())], self.answer)
+        self.index = cast("OpenTree", SimpleNamespace(is_remote=is_remote, tree=self.reader))
+        self.searched: Any = searched_tree(self.index, lambda url: [one(url.encode())], self.answer)
         self.reads.reads.clear()
 
     def answer(self, ranges: Iterable[KeyRange]) -> Iterator[list[Any]]:
@@ -42,7 +45,7 @@ class Tree:
 
     def all(self, asked: list[Ranges]) -> list[list[Item]]:
         answers = self.searched.in_key_order(asked)
-        return [[item for items in lists for item in items] for lists in answers]  # type: ignore[misc]
+        return [[item for items in lists for item in items] for lists in answers]
 
     def numbers(self) -> list[tuple[int, int]]:
         """The blocks that were read: the first one, and how many."""
@@ -146,7 +149,7 @@ def test_after_an_error_or_an_end_blocks_are_read_directly() -> None:
     answers = tree.searched.in_key_order(asked_for([0, 700]))
     assert list(next(answers)) == [[ITEMS[0]]]
     assert tree.reader.read_at is not tree.reads
-    answers.close()  # type: ignore[attr-defined]
+    answers.close()
     assert tree.reader.read_at is tree.reads
 
 
