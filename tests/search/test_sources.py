@@ -119,7 +119,9 @@ def test_a_crawl_is_no_file_whatever_its_name(asked: list[tuple[str, int | None]
     assert (odd.has_lines, odd._replace(crawl="").has_lines) == (False, True)
 
 
-def test_the_state_of_a_source_is_that_of_its_file_or_index(tmp_path: Path) -> None:
+def test_the_state_of_a_source_is_that_of_its_file_or_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cluster, path = write_raw_cluster(tmp_path / "C", LINES), str(write_plain(tmp_path / "a.cdxj", LINES))
     for name, file in ((cluster, tmp_path / "C/cluster.idx"), (path, tmp_path / "a.cdxj")):
         assert state_of(Source(name, ArchivePlaces(None))) == locate(file).status()
@@ -127,6 +129,9 @@ def test_the_state_of_a_source_is_that_of_its_file_or_index(tmp_path: Path) -> N
     assert state_of(Source(cluster, ArchivePlaces(None))) == locate(cluster).status()
     assert state_of(Source(str(tmp_path / "absent"), ArchivePlaces(None))) is None
     assert state_of(Source("http://h/x/cdx", ArchivePlaces(None))) is None
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-").touch()
+    assert state_of(Source("-", ArchivePlaces(None))) is None
 
 
 REFUSED = RefusedError("http://h/cluster.idx", "403 Forbidden")
@@ -189,7 +194,7 @@ def test_the_crawls_that_are_there_are_searched_and_one_has_to_be(
     rule = ("a", "b")
     with ExitStack() as files:
         opening[NEW] = REFUSED
-        opened = open_present(both, files, Query(shard_index_loc=rule), told.append)
+        opened: dict[Source, object] = {**open_present(both, files, Query(shard_index_loc=rule), told.append)}
         assert list(opened.items()) == [(both[1], rule)]
         assert len(told) == 1
         opening[OLD] = UsageError("no such crawl")
