@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cdxmill.checks import beside
 from cdxmill.commands.clusters.zipnum import build_cluster
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.formats.clusters.manifest import splits_digest
@@ -211,6 +212,22 @@ def test_of_a_moved_cluster_the_first_20_locations_are_reported(tmp_path: Path) 
     assert len(told) == 21
     assert "the file is missing or unreadable; if the cluster was moved, publish it to itself" in told[0]
     assert told[-1].endswith("cluster.loc: 11 more errors")
+
+
+def test_a_location_that_is_the_shard_itself_is_not_read_again(
+    cluster: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However it is written. A copy is read."""
+    read: list[str] = []
+    monkeypatch.setattr(beside, "sha256_of", lambda place: read.append(place.text) or "")
+    shards = shard_files(cluster)
+    (cluster / "copy.gz").write_bytes(shards[3].read_bytes())
+    places = [shards[0].name, str(shards[1]), f"../C/./{shards[2].name}", "copy.gz"]
+    rows = [f"{one.name}\t{place}\n" for one, place in zip(shards, places, strict=True)]
+    (cluster / "cluster.loc").write_text("".join(rows))
+    (told,) = found(cluster)
+    assert told.endswith(f"cdx-00003.gz is not at {cluster}/copy.gz: that file has other contents")
+    assert read == [f"{cluster}/copy.gz"]
 
 
 def as_directory(path: Path) -> None:
