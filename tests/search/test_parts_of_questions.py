@@ -284,3 +284,16 @@ def test_a_line_without_fields_gets_no_name_of_a_crawl() -> None:
         several(Query(), Given(lines), Given(), crawl="x")
     )
     assert lines_of(several(Query(), Given(lines), crawl="x")) == [b'com,a)/ 2020 {, "crawl": "x"}', lines[1]]
+
+
+def test_an_error_of_any_source_is_that_of_the_answer() -> None:
+    class Refusing(Given):
+        def answers(self, prepared: PreparedQuery, urls: Sequence[str]) -> Iterator[Answer]:
+            return (Answer(url, (), UsageError("no host") if url == "/x" else None) for url in urls)
+
+    given = [Given([A]), Refusing(), Given([B])]
+    first, second = several(Query(), *given).answers(["/x", "a.com"])
+    assert (first.url, first.lists, str(first.error)) == ("/x", (), "no host")
+    assert (second.url, list(second.lists), second.error) == ("a.com", [[A, B]], None)
+    with pytest.raises(UsageError, match="no host"):
+        several(Query(), *given).count("/x")
