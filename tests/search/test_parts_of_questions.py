@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -294,6 +295,6 @@ def test_an_error_of_any_source_is_that_of_the_answer() -> None:
     given = [Given([A]), Refusing(), Given([B])]
     first, second = several(Query(), *given).answers(["/x", "a.com"])
     assert (first.url, first.lists, str(first.error)) == ("/x", (), "no host")
-    assert (second.url, list(second.lists), second.error) == ("a.com", [[A, B]], None)
+    assert (second.url, [*chain.from_iterable(second.lists)], second.error) == ("a.com", [A, B], None)
     with pytest.raises(UsageError, match="no host"):
         several(Query(), *given).count("/x")
