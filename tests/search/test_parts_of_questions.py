@@ -298,3 +298,8 @@ def test_an_error_of_any_source_is_that_of_the_answer() -> None:
     assert (second.url, [*chain.from_iterable(second.lists)], second.error) == ("a.com", [A, B], None)
     with pytest.raises(UsageError, match="no host"):
         several(Query(), *given).count("/x")
+
+
+def test_the_lines_of_a_single_source_are_counted() -> None:
+    assert several(Query(), Given([A, B], [C])).count("a.com") == 3
+    assert several(Query(limit=2), Given([A, B], [C])).count("a.com") == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -229,3 +230,42 @@ def test_the_layout_of_a_tree_may_be_named_if_it_is_the_same(tree: str) -> None:
         open_prefix_index(tree, "classic"),
     ):
         pass
+
+
+def printed(tree: str, asked: str, **options: Any) -> list[bytes]:
+    with open_prefix_index(tree) as index:
+        lists = search_tree(index, [asked], PreparedTreeQuery(TreeQuery(**options), index.layout))
+        return [line for lines in lists for line in lines]
+
+
+def test_lines_are_printed_as_they_are_asked_for(tree: str) -> None:
+    """Fields may have the names of other tools, and the header is that of the format."""
+    (line,) = printed(tree, "http://blog.example.com/")
+    assert line.startswith(
+        b'com,example,blog)/ 20200101000000 {"url": "http://blog.example.com/", "length": "99"'
+    )
+    assert printed(tree, "http://blog.example.com/", output="text", fields=("original", "offset")) == [
+        b"http://blog.example.com/ 5"
+    ]
+    with open_prefix_index(tree) as index:
+        prepared = PreparedTreeQuery(TreeQuery(output="csv", fields=("original", "offset")), index.layout)
+        assert prepared.header == b"url,offset"
+        assert PreparedTreeQuery(TreeQuery(), index.layout).header is None
+
+
+def test_a_search_starts_at_a_key(tree: str) -> None:
+    whole = printed(tree, "*")
+    assert printed(tree, "*", resume="com,examples)/") == whole[-2:]
+    assert printed(tree, "*", resume="") == whole
+    assert printed(tree, "example.com/29*", resume="com,example)/298") == whole[2 * 298 : 2 * 300]
+    prepared = PreparedTreeQuery(TreeQuery(resume="com,\udcff"), CAPTURE)
+    assert [found.low for found in prepared.ranges("*")] == [b"com,\xff"]
+
+
+def test_items_without_captures_are_keys_and_numbers(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_bytes(b"a\t1 2\nb\t3 4\nc\t5 6\n")
+    numbers = build(tmp_path, tmp_path / "a.tsv", layout="n:u64,m:u8")
+    assert printed(numbers, "*") == [b"a\t1\t2", b"b\t3\t4", b"c\t5\t6"]
+    assert printed(numbers, "b*", match_type="exact") == []
+    assert printed(numbers, "b") == [b"b\t3\t4"]
+    assert printed(numbers, "*", limit=2, resume="b") == [b"b\t3\t4", b"c\t5\t6"]
