@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -60,6 +61,32 @@ def test_each_wrong_row_of_cluster_loc_is_reported(rows: list[str], told: list[s
     (cluster / "cluster.loc").write_text("".join(f"{row}\n" for row in rows))
     sizes = {"long": len(data) + 1, "size": len(data)}
     assert told_of(cluster, "cluster.loc") == [one.format(cluster, **sizes) for one in told]
+
+
+@pytest.mark.parametrize(
+    ("kept", "told"),
+    [
+        ([], ["names cdx-00009.gz, which is not a shard of this cluster"]),
+        (["cdx-00008.gz"], ["names cdx-00009.gz, which is not a shard of this cluster"]),
+        (["cdx-00009.gz"], []),
+        (["cdx-00009.gz", "cdx-00000.gz"], []),
+    ],
+)
+def test_a_row_for_a_shard_that_is_kept_for_readers_is_not_wrong(
+    kept: list[str], told: list[str], cluster: Path
+) -> None:
+    """Nor is its file looked for."""
+    (cluster / ".kept.json").write_text(json.dumps(dict.fromkeys(kept, 1.0)))
+    (cluster / "cluster.loc").write_text("".join(f"{row}\n" for row in [*USUAL, "cdx-00009.gz\tabsent.gz"]))
+    assert told_of(cluster, "cluster.loc") == told
+
+
+def test_files_of_shards_that_are_kept_for_readers_are_not_foreign(cluster: Path) -> None:
+    shutil.copyfile(cluster / NAMES[3], cluster / "cdx-00003-1.gz")
+    shutil.copyfile(cluster / "part-00003", cluster / "part-00003-1")
+    assert len(found(cluster)) == 2
+    (cluster / ".kept.json").write_text('{"cdx-00003-1.gz": 1.0}')
+    assert found(cluster) == []
 
 
 def test_without_the_manifest_rows_may_have_any_order(cluster: Path) -> None:

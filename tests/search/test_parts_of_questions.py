@@ -303,3 +303,17 @@ def test_an_error_of_any_source_is_that_of_the_answer() -> None:
 def test_the_lines_of_a_single_source_are_counted() -> None:
     assert several(Query(), Given([A, B], [C])).count("a.com") == 3
     assert several(Query(limit=2), Given([A, B], [C])).count("a.com") == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["=crawl:CC-MAIN-2012", "!=crawl:CC-MAIN-2012", "MAIN-2012", "!MAIN-2012", "=status:404", "=url:x"],
+)
+def test_the_count_of_a_single_crawl_is_that_of_its_lines(
+    text: str, built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A filter of whole lines reads the name of the crawl, too."""
+    monkeypatch.setenv("CDXMILL_COMMONCRAWL", str(built))
+    with open_several(find_sources(CRAWLS[1], None), Query(filter=text)) as found:
+        lines = lines_of(found, "a.com/*")
+        assert found.count("a.com/*") == len(lines) == {"=c": 20, "MA": 20, "=s": 4}.get(text[:2], 0)
