@@ -8,10 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from cdxmill.commands.clusters.verify import verify
+from cdxmill.errors import InputError, OutageError
+from cdxmill.options.clusters import Verifying
+from cdxmill.running.failures import Failure
 from cdxmill.storage import location, patience
+from cdxmill.storage.interface import Entry
+from cdxmill.storage.location import Location
 
 from ..storage.range_server import serving
-from .checking import found
+from .checking import Told, found
 
 NAMES = [f"cdx-{number:05d}.gz" for number in range(4)]
 USUAL = [f"{name}\t{name}" for name in NAMES]
@@ -124,6 +130,35 @@ def test_of_a_copy_on_a_server_only_the_size_is_compared(
             lines = told_of(cluster, "cluster.loc")
             assert len(lines) == len(told)
             assert all(line.startswith(start) for line, start in zip(lines, told, strict=True)), lines
+
+
+def test_a_copy_that_cannot_be_looked_up_is_an_outage(cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    status = Location.status
+
+    def failing(place: Location) -> Entry | None:
+        if place.name == "copy.gz":
+            raise OutageError(place.text, "the disk fails", "check the disk")
+        if place.name == "other.gz":
+            raise InputError(place.text, "is too long")
+        return status(place)
+
+    monkeypatch.setattr(Location, "status", failing)
+    rows = [*USUAL[:2], f"{NAMES[2]}\tother.gz", f"{NAMES[3]}\tcopy.gz"]
+    (cluster / "cluster.loc").write_text("".join(f"{row}\n" for row in rows))
+    told = Told()
+    verify(Verifying(cluster), told)
+    path = f"{cluster}/cluster.loc"
+    away = f"cdx-00002.gz is not at {cluster}/other.gz: the file is missing or unreadable"
+    assert told.items == [
+        Failure(path, None, away, "if the cluster was moved, publish it to itself"),
+        Failure(
+            path,
+            None,
+            f"cannot look up cdx-00003.gz at {cluster}/copy.gz: the disk fails",
+            "check the disk",
+            True,
+        ),
+    ]
 
 
 @pytest.mark.parametrize(

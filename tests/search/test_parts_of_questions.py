@@ -207,6 +207,19 @@ def test_the_answer_is_that_of_one_cluster(
                 assert source_of(one) == number % 3
 
 
+@pytest.mark.parametrize("size", [1, 2, 5, 99])
+def test_the_pages_of_several_sources_have_each_line_once(
+    size: int, sources: list[Source], built: Path
+) -> None:
+    found = []
+    for page in range(-(-15 // size)):
+        with open_several(sources, Query(page=page, page_size=size)) as opened:
+            found.append(lines_of(opened, "a.com/*"))
+            assert opened.count_pages("a.com/*").pages == -(-15 // size)
+    assert [one for lines in found for one in lines] == list(lookup(built / "whole", "a.com/*"))
+    assert all(found)
+
+
 def test_lines_know_their_source_where_they_have_the_name_of_a_crawl(sources: list[Source]) -> None:
     with open_several(sources, Query(filter="=crawl:CC-MAIN-2012"), with_crawl=False) as found:
         lines = lines_of(found, "a.com/*")
@@ -317,3 +330,16 @@ def test_the_count_of_a_single_crawl_is_that_of_its_lines(
     with open_several(find_sources(CRAWLS[1], None), Query(filter=text)) as found:
         lines = lines_of(found, "a.com/*")
         assert found.count("a.com/*") == len(lines) == {"=c": 20, "MA": 20, "=s": 4}.get(text[:2], 0)
+
+
+def test_no_line_is_read_that_is_not_needed() -> None:
+    def lists() -> Iterator[list[bytes]]:
+        yield [D, C]
+        raise AssertionError
+
+    class Lazy(Given):
+        def answers(self, prepared: PreparedQuery, urls: Sequence[str]) -> Iterator[Answer]:
+            return (Answer(url, lists()) for url in urls)
+
+    found = several(Query(sort="reverse", limit=2), Lazy(), Given([B, A]))
+    assert lines_of(found) == [D, C]

@@ -119,6 +119,19 @@ def test_a_crawl_is_no_file_whatever_its_name(asked: list[tuple[str, int | None]
     assert (odd.has_lines, odd._replace(crawl="").has_lines) == (False, True)
 
 
+def test_standard_input_has_lines_and_a_tree_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-").mkdir()
+    (tmp_path / "a.tree").touch()
+    (tmp_path / "b").write_bytes(b"cdxtree1")
+    (tmp_path / "c").write_bytes(b"cdxtree")
+    found = [Source(name, ArchivePlaces(None)) for name in ("-", "a.tree", "b", "c")]
+    assert [one.has_lines for one in found] == [True, False, False, True]
+    assert [one.is_tree for one in found] == [False, True, True, False]
+
+
 def test_the_state_of_a_source_is_that_of_its_file_or_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
