@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cdxmill.checks import beside
 from cdxmill.commands.clusters.verify import verify
 from cdxmill.errors import InputError, OutageError
 from cdxmill.options.clusters import Verifying
@@ -130,6 +131,22 @@ def test_of_a_copy_on_a_server_only_the_size_is_compared(
             lines = told_of(cluster, "cluster.loc")
             assert len(lines) == len(told)
             assert all(line.startswith(start) for line, start in zip(lines, told, strict=True)), lines
+
+
+@pytest.mark.parametrize(("size", "is_wrong"), [(0, False), (-1, True), (None, True)])
+def test_a_copy_on_a_server_may_have_an_unknown_size(
+    size: int | None, is_wrong: bool, cluster: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local = beside._size
+    monkeypatch.setattr(beside, "_size", lambda place: size if place.is_remote else local(place))
+    rows = [*USUAL, f"{NAMES[3]}\thttps://index.example.org/copy.gz"]
+    (cluster / "cluster.loc").write_text("".join(f"{row}\n" for row in rows[:3] + rows[4:]))
+    told = told_of(cluster, "cluster.loc")
+    assert [line.partition(":")[0] for line in told] == (["cdx-00003.gz is not at https"] if is_wrong else [])
+    (cluster / "empty.gz").touch()
+    (cluster / "cluster.loc").write_text("".join(f"{row}\n" for row in [*USUAL[:3], f"{NAMES[3]}\tempty.gz"]))
+    (line,) = told_of(cluster, "cluster.loc")
+    assert line == f"cdx-00003.gz is not at {cluster}/empty.gz: that file has other contents"
 
 
 def test_a_copy_that_cannot_be_looked_up_is_an_outage(cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -268,6 +268,10 @@ def test_a_rule_is_refused_before_anything_is_opened(tmp_path: Path) -> None:
             open_source(Source(name, ArchivePlaces(None)), rule),
         ):
             pass
+        with pytest.raises(AbsentError), open_source(Source(f"{tmp_path}/x.tree", ArchivePlaces(None))):
+            pass
+    with open_source(Source("cdx+http://h/x", ArchivePlaces(None))) as server:
+        assert server.name == "cdx+http://h/x"
     cluster = write_raw_cluster(tmp_path / "C", LINES)
     opened: LineSource
     with open_source(Source(cluster, ArchivePlaces(None)), rule) as opened:
