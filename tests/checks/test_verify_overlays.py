@@ -1,0 +1,119 @@
+"""`cdxmill verify` of a cluster with overlays: their files are checked, and their lines are compared with the inputs, too."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import cdxmill
+
+from ..material.cdx_files import write_gzip, write_plain
+from .checking import found
+
+OLD = [b"com,a)/%03d 2020 {}" % number for number in range(60)]
+FIRST = [b"com,a)/%03d 2021 {}" % number for number in range(0, 60, 7)]
+SECOND = [FIRST[3], b"com,a)/000 2022 {}", b"org,z)/ 2020 {}"]
+
+
+def make(directory: Path, old: list[bytes], *added: list[bytes]) -> Path:
+    """A cluster of three shards with overlays. Its cluster.loc has relative paths, so that it can be copied."""
+    (directory / "inputs").mkdir(parents=True)
+    path = write_gzip(directory / "inputs/old.cdxj.gz", old)
+    (directory / "points").write_bytes(b"com,a)/020\ncom,a)/040\n")
+    cdxmill.zipnum(path, output=directory / "C", splits=directory / "points", numlines=4, processes=1)
+    for number, lines in enumerate(added):
+        new = write_plain(directory / f"inputs/{number}.cdxj", lines)
+        cdxmill.add(directory / "C", new, cdx=True, mode="overlay", processes=1)
+    rows = [row.split("\t")[0] for row in (directory / "C/cluster.loc").read_text().splitlines()]
+    (directory / "C/cluster.loc").write_text("".join(f"{name}\t{name}\n" for name in rows))
+    return directory
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("overlays"), OLD, FIRST, SECOND)
+
+
+@pytest.fixture
+def overlaid(built: Path, tmp_path: Path) -> Path:
+    """A copy to damage."""
+    return Path(shutil.copytree(built / "C", tmp_path / "C"))
+
+
+def overlays(cluster: Path) -> list[Path]:
+    return sorted(cluster.glob("overlay-*.gz"))
+
+
+def against(cluster: Path, *lines: bytes) -> list[str]:
+    """What is reported if these are the lines of the inputs."""
+    path = write_plain(cluster.parent / "given.cdxj", list(lines))
+    return [line.removeprefix(f"{cluster}: ") for line in found(cluster, against=[str(path)], processes=1)]
+
+
+def test_a_sound_cluster_has_the_lines_of_all_inputs(built: Path, overlaid: Path) -> None:
+    assert len(overlays(overlaid)) == 2
+    assert found(overlaid) == []
+    assert found(overlaid, against=[str(built / "inputs")], processes=1) == []
+
+
+@pytest.mark.parametrize(
+    ("without", "told"),
+    [
+        ([], []),
+        (OLD[:1], ["1 line not in the inputs; the first one: b'com,a)/000 2020 {}'"]),
+        (FIRST[1:], ["8 lines not in the inputs; the first one: b'com,a)/007 2021 {}'"]),
+        (SECOND[2:], ["1 line not in the inputs; the first one: b'org,z)/ 2020 {}'"]),
+    ],
+)
+@pytest.mark.parametrize("more", [[], [b"com,a)/0195 2020 {}"], [b"com,a)/ 2020 {}", b"org,zz)/ 2020 {}"]])
+def test_lines_of_shards_and_overlays_are_compared_with_the_inputs(
+    without: list[bytes], told: list[str], more: list[bytes], overlaid: Path
+) -> None:
+    kept = [line for line in {*OLD, *FIRST, *SECOND} if line not in without]
+    missing = f"{len(more)} line{'s' * (len(more) > 1)} of the inputs missing; the first one: {more[:1]!r}"
+    wanted = [missing.replace("[", "").replace("]", "")] if more else []
+    assert against(overlaid, *sorted([*kept, *more])) == [*wanted, *told]
+
+
+def test_overlays_of_shards_without_lines_are_compared(tmp_path: Path) -> None:
+    cluster = make(tmp_path / "empty", [], SECOND) / "C"
+    assert found(cluster) == []
+    assert against(cluster, *SECOND) == []
+    assert against(cluster, *SECOND[:2]) == ["1 line not in the inputs; the first one: b'org,z)/ 2020 {}'"]
+
+
+def test_a_filter_that_is_not_that_of_the_overlay_is_reported_alone(overlaid: Path) -> None:
+    one, other = (path.with_suffix(".keys") for path in overlays(overlaid))
+    data = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    assert found(overlaid) == [f"{one}: is not the key filter of {one.stem}.gz"]
+    one.write_bytes(data[:-1])
+    assert found(overlaid) == [f"{one}: is not the key filter of {one.stem}.gz"]
+    one.unlink()
+    (line,) = found(overlaid)
+    assert line.startswith(f"{one}: cannot be read")
+
+
+@pytest.mark.parametrize("ending", [".gz", ".idx"])
+def test_a_damaged_file_of_an_overlay_is_reported_and_its_filter_is_not(ending: str, overlaid: Path) -> None:
+    path = overlays(overlaid)[1].with_suffix(ending)
+    data = path.read_bytes()
+    for changed in (data[:-1], data[:-9] + bytes([data[-9] ^ 1]) + data[-8:], b""):
+        path.write_bytes(changed)
+        lines = found(overlaid)
+        assert lines
+        assert all(line.startswith(f"{overlaid}/{path.stem}.") for line in lines), lines
+        assert not any(".keys" in line for line in lines)
+    path.unlink()
+    line, *others = found(overlaid)
+    assert line.startswith(f"{path}: cannot be read")
+    assert all(" is not at " in line for line in others)
+
+
+def test_an_overlay_that_the_manifest_does_not_list_is_foreign(overlaid: Path) -> None:
+    shutil.copyfile(overlays(overlaid)[0], overlaid / "overlay-00009-9.gz")
+    assert found(overlaid) == [
+        f"{overlaid}/overlay-00009-9.gz: does not belong to this cluster: its index has no lines for it"
+    ]
