@@ -155,6 +155,16 @@ def test_a_changed_manifest_is_found(change: Callable[[dict[str, object]], objec
     assert found(cluster)
 
 
+def test_sound_shards_are_compared_with_the_manifest_though_another_is_damaged(cluster: Path) -> None:
+    change_manifest(cluster, lambda content: content["shards"][2].update(sha256="0" * 64))  # type: ignore[index]
+    shard = shard_files(cluster)[0]
+    shard.write_bytes(shard.read_bytes()[:-9])
+    lines = found(cluster)
+    assert any(line.startswith(f"{shard}@") for line in lines)
+    assert any("cdx-00002.gz: sha256 is " in line for line in lines)
+    assert not any("cdx-00000.gz: " in line and "in cluster.json" in line for line in lines)
+
+
 @pytest.mark.parametrize(
     ("shard", "line", "after", "reason"),
     [

@@ -14,14 +14,16 @@ from .checking import found
 
 OLD = [b"com,a)/%03d 2020 {}" % number for number in range(60)]
 FIRST = [b"com,a)/%03d 2021 {}" % number for number in range(0, 60, 7)]
+FIRST += [b"com,a)/059 2021%04d {}" % number for number in range(600)]
+"""Three blocks."""
 SECOND = [FIRST[3], b"com,a)/000 2022 {}", b"org,z)/ 2020 {}"]
 
 
 def make(directory: Path, old: list[bytes], *added: list[bytes]) -> Path:
-    """A cluster of three shards with overlays. Its cluster.loc has relative paths, so that it can be copied."""
+    """A cluster of five shards with overlays. The third shard has no lines. Its cluster.loc has relative paths, so that it can be copied."""
     (directory / "inputs").mkdir(parents=True)
     path = write_gzip(directory / "inputs/old.cdxj.gz", old)
-    (directory / "points").write_bytes(b"com,a)/020\ncom,a)/040\n")
+    (directory / "points").write_bytes(b"com,a)/020\ncom,a)/0205\ncom,a)/0206\ncom,a)/040\n")
     cdxmill.zipnum(path, output=directory / "C", splits=directory / "points", numlines=4, processes=1)
     for number, lines in enumerate(added):
         new = write_plain(directory / f"inputs/{number}.cdxj", lines)
@@ -63,7 +65,7 @@ def test_a_sound_cluster_has_the_lines_of_all_inputs(built: Path, overlaid: Path
     [
         ([], []),
         (OLD[:1], ["1 line not in the inputs; the first one: b'com,a)/000 2020 {}'"]),
-        (FIRST[1:], ["8 lines not in the inputs; the first one: b'com,a)/007 2021 {}'"]),
+        (FIRST[1:9], ["8 lines not in the inputs; the first one: b'com,a)/007 2021 {}'"]),
         (SECOND[2:], ["1 line not in the inputs; the first one: b'org,z)/ 2020 {}'"]),
     ],
 )
@@ -110,6 +112,22 @@ def test_a_damaged_file_of_an_overlay_is_reported_and_its_filter_is_not(ending: 
     line, *others = found(overlaid)
     assert line.startswith(f"{path}: cannot be read")
     assert all(" is not at " in line for line in others)
+
+
+def test_each_filter_is_checked_though_another_overlay_is_damaged(overlaid: Path) -> None:
+    one, other = overlays(overlaid)
+    for path in (one.with_suffix(".idx"), other.with_suffix(".keys")):
+        path.write_bytes(path.read_bytes()[:-1])
+    lines = found(overlaid)
+    assert f"{other.with_suffix('.keys')}: is not the key filter of {other.name}" in lines
+    assert not any("overlay-00001-1.keys" in line for line in lines)
+
+
+def test_the_part_of_an_overlay_is_written_as_cdxmill_writes_it(overlaid: Path) -> None:
+    path = overlays(overlaid)[1].with_suffix(".idx")
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\t1\n"))
+    (line,) = found(overlaid)
+    assert line.startswith(f"{path}: line 1 is b'com,a)/000 2022")
 
 
 def test_an_overlay_that_the_manifest_does_not_list_is_foreign(overlaid: Path) -> None:

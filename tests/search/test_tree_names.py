@@ -139,5 +139,6 @@ def test_damage_has_its_offset() -> None:
 def test_a_file_of_2012_has_no_names() -> None:
     names = NamesInTree(Header(512, 3), Reads(), ahead=True)
     assert names.place == range(0)
-    with pytest.raises(DamagedTreeError, match="archive 0 has no name: the file has 0 of them"):
+    with pytest.raises(DamagedTreeError, match="archive 0 has no name: the file has 0 of them") as found:
         names.of([0])
+    assert found.value.offset == 0
