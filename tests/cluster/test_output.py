@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -267,36 +266,6 @@ def test_both_directories_are_held_while_they_are_exchanged_and_neither_lock_sta
     assert not (directory / ".lock").exists()
     with hold_new(locate(directory), print):
         assert names_in(new_directory(directory)) == {".replaces", ".lock"}
-
-
-@pytest.mark.parametrize(
-    ("built", "has_cluster", "given", "held"),
-    [
-        (None, True, [], []),
-        (".C.new", True, [], []),
-        ("C/.run-aaaaaaaa", True, ["C/.run-aaaaaaaa"], ["C/.run-aaaaaaaa"]),
-        ("C/.run-aaaaaaaa", False, ["C/.run-aaaaaaaa"], []),
-    ],
-)
-def test_where_the_new_cluster_is_decides_what_is_switched_and_held(
-    built: str | None,
-    has_cluster: bool,
-    given: list[str],
-    held: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    calls: list[tuple[object, ...]] = []
-    locks: list[tuple[object, ...]] = []
-    put(tmp_path / "C", ".lock", *(["cluster.json"] if has_cluster else []))
-    monkeypatch.setattr(output, "switch", lambda *words: [*map(calls.append, [words]), "x"][1:])
-    monkeypatch.setattr(output, "hold", lambda *words: nullcontext([*map(locks.append, [words])]))
-    place, notes = locate(tmp_path / "C"), list[str]()
-    put_in_place(place, notes.append, ["a"], None if built is None else locate(tmp_path / built))
-    assert calls == [(place, ["a"], *(locate(tmp_path / name) for name in given))]
-    assert [one for one, _ in locks] == [locate(tmp_path / name) for name in held]
-    assert notes == ["x: note: this file stays here, because the new cluster has one of the same name"]
-    assert not (tmp_path / "C/.lock").exists()
 
 
 @pytest.mark.parametrize("is_far", [True, False])

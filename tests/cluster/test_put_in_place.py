@@ -1,0 +1,71 @@
+"""What a run notes of its own shards, and when its cluster is put in the place of another: where it is built, and what is held."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from cdxmill.cluster import output
+from cdxmill.cluster.output import Output, put_in_place
+from cdxmill.errors import StoppedError
+from cdxmill.running.failures import Failures
+from cdxmill.storage.location import locate
+
+from .test_output import RUN, names_in, put
+
+
+@pytest.mark.parametrize(
+    ("built", "has_cluster", "given", "held"),
+    [
+        (None, True, [], []),
+        (".C.new", True, [], []),
+        ("C/.run-aaaaaaaa", True, ["C/.run-aaaaaaaa"], ["C/.run-aaaaaaaa"]),
+        ("C/.run-aaaaaaaa", False, ["C/.run-aaaaaaaa"], []),
+    ],
+)
+def test_where_the_new_cluster_is_decides_what_is_switched_and_held(
+    built: str | None,
+    has_cluster: bool,
+    given: list[str],
+    held: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[tuple[object, ...]] = []
+    locks: list[tuple[object, ...]] = []
+    put(tmp_path / "C", ".lock", *(["cluster.json"] if has_cluster else []))
+    monkeypatch.setattr(output, "switch", lambda *words: [*map(calls.append, [words]), "x"][1:])
+    monkeypatch.setattr(output, "hold", lambda *words: nullcontext([*map(locks.append, [words])]))
+    place, notes = locate(tmp_path / "C"), list[str]()
+    put_in_place(place, notes.append, ["a"], None if built is None else locate(tmp_path / built))
+    assert calls == [(place, ["a"], *(locate(tmp_path / name) for name in given))]
+    assert [one for one, _ in locks] == [locate(tmp_path / name) for name in held]
+    assert notes == ["x: note: this file stays here, because the new cluster has one of the same name"]
+    assert not (tmp_path / "C/.lock").exists()
+
+
+def test_a_run_that_has_lost_its_lock_writes_no_record_and_switches_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost() -> None:
+        raise StoppedError("another run holds the directory")
+
+    put(tmp_path, "C/cluster.json", ".C.new/cluster.json")
+    monkeypatch.setattr(output, "check_held", lost)
+    opened = Output(locate(tmp_path / "C"), locate(tmp_path / ".C.new"), Failures())
+    with pytest.raises(StoppedError, match="another run holds"):
+        opened.record(RUN, [1], [])
+    with pytest.raises(StoppedError, match="another run holds"):
+        opened.finish()
+    assert names_in(tmp_path / ".C.new") == names_in(tmp_path / "C") == {"cluster.json"}
+
+
+def test_a_run_notes_which_shards_are_its_own(tmp_path: Path) -> None:
+    put(tmp_path, ".work/job.json", "cdx-00002.gz", "cdx-00003.gz")
+    opened = Output(locate(tmp_path), locate(tmp_path), Failures())
+    opened.start(3)
+    assert (tmp_path / ".work/shards.json").read_bytes() == b"3"
+    opened.clear()
+    assert names_in(tmp_path) == {".work", "cdx-00003.gz"}
