@@ -187,6 +187,19 @@ def test_a_line_that_equals_a_split_point_belongs_to_the_shard_behind_it(
     assert reason is None or re.search(reason, told[0])
 
 
+def test_shards_behind_one_without_lines_are_compared_with_their_split_points(tmp_path: Path) -> None:
+    path = write_gzip(tmp_path / "a.cdxj.gz", [b"com,a)/ 2020 {}", b"org,a)/ 2020 {}"])
+    options = ZipnumOptions(shards=3, points=(b"a", b"n"), quiet=True)
+    build_cluster([str(path)], tmp_path / "C", options, Told())
+    assert found(tmp_path / "C") == []
+    points = [b"a", b"z"]
+    (tmp_path / "C/splits.txt").write_bytes(format_text(points))
+    (tmp_path / "C/splits.seq").write_bytes(format_sequence_file(points))
+    change_manifest(tmp_path / "C", lambda content: content.update(splits_sha256=splits_digest(points)))
+    reason = "starts with b'org,a)/ 2020 {}', which is below its split point b'z'"
+    assert found(tmp_path / "C") == [f"{tmp_path}/C/cdx-00002.gz: {reason}"]
+
+
 def test_split_points_with_other_line_ends_are_found(cluster: Path) -> None:
     text = (cluster / "splits.txt").read_bytes().replace(b"\n", b"\n\n")
     (cluster / "splits.txt").write_bytes(text)
