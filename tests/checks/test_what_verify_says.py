@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.checks.against import difference_findings
-from cdxmill.checks.claims import in_order
+from cdxmill.checks.claims import ClusterFiles, in_order
 from cdxmill.checks.shards import ReadShard, ShardFiles, check_block_lines, check_order
 from cdxmill.checks.verify_run import VerifyRun, limited
 from cdxmill.commands.clusters.verify import Verified, verify
@@ -181,3 +181,24 @@ def test_records_are_read_where_the_user_or_the_cluster_says(tmp_path: Path) -> 
     assert told.startswith("/absent/a.warc: cannot be read")
     (told,) = found(cluster, archives=str(tmp_path / "archives"))
     assert told.startswith(f"{tmp_path}/archives/a.warc: cannot be read")
+
+
+def test_a_cluster_is_known_by_its_index_whatever_its_name_or_by_its_shards(tmp_path: Path) -> None:
+    write_raw_cluster(tmp_path / "C", [LINE])
+    with pytest.raises(UsageError, match=r"not a regular expression and its replacement"):
+        ClusterFiles(locate(tmp_path / "C"), ("(", "x"))
+    (tmp_path / "D").mkdir()
+    with pytest.raises(
+        UsageError, match=r"/D: not a ZipNum cluster \(no cluster\.idx, cluster\.summary or cluster\.json\)"
+    ):
+        ClusterFiles(locate(tmp_path / "D"))
+    (tmp_path / "C/cluster.idx").rename(tmp_path / "D/crawl.idx")
+    shards = ClusterFiles(locate(tmp_path / "C"))
+    assert (shards.index, shards.shards, shards.parts) == (None, ["cdx-00000.gz"], [])
+    assert shards.locations_name is None
+    (tmp_path / "D/crawl.loc").write_text("cdx-00000.gz\t../C/cdx-00000.gz\n")
+    index = ClusterFiles(locate(tmp_path / "D/crawl.idx"))
+    assert (index.index, index.shards, index.locations_name) == ("crawl.idx", [], "crawl.loc")
+    assert index.shard("cdx-00000.gz") == locate(f"{tmp_path}/D/../C/cdx-00000.gz")
+    assert index.path("x") == f"{tmp_path}/D/x"
+    assert found(tmp_path / "D/crawl.idx") == []

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from cdxmill.cluster import output
-from cdxmill.cluster.output import Output, put_in_place
+from cdxmill.cluster.output import Output, open_output, put_in_place
+from cdxmill.cluster.write import RunRecord, write_record
 from cdxmill.errors import StoppedError
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import locate
 
+from ..material.cdx_files import cdxj, write_plain
 from .test_output import RUN, names_in, put
+from .test_switch import build
 
 
 @pytest.mark.parametrize(
@@ -69,3 +74,47 @@ def test_a_run_notes_which_shards_are_its_own(tmp_path: Path) -> None:
     assert (tmp_path / ".work/shards.json").read_bytes() == b"3"
     opened.clear()
     assert names_in(tmp_path) == {".work", "cdx-00003.gz"}
+
+
+@pytest.mark.parametrize(
+    ("needs_repair", "has_directories", "is_far", "wanted"),
+    [
+        (True, True, True, []),
+        (True, False, False, []),
+        (False, True, True, ["remove_tree"]),
+        (False, True, False, ["remove_tree"]),
+        (False, False, True, ["remove_tree"]),
+        (False, False, False, ["discard"]),
+    ],
+)
+def test_what_was_built_of_inputs_that_cannot_be_read_is_deleted_unless_it_is_the_cluster(
+    needs_repair: bool,
+    has_directories: bool,
+    is_far: bool,
+    wanted: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On S3, where a run on this machine builds below the cluster, only files of cdxmill are."""
+    calls: list[str] = []
+    place: Any = SimpleNamespace(properties=SimpleNamespace(has_directories=has_directories))
+    work: Any = SimpleNamespace(remove_tree=lambda: calls.append("remove_tree"))
+    monkeypatch.setattr(output, "needs_repair", lambda one: one is place and needs_repair)
+    monkeypatch.setattr(output, "discard", lambda one: calls.append("discard") if one is place else None)
+    output._discard_work(place, work, is_far)
+    assert calls == wanted
+
+
+@pytest.mark.parametrize("is_far", [True, False])
+def test_a_run_that_has_finished_builds_nothing_and_leaves_no_work(is_far: bool, tmp_path: Path) -> None:
+    place = locate(tmp_path / "C")
+    cluster = write_plain(tmp_path / "a.cdxj", [cdxj("com,a)/")])
+    build(tmp_path / "C", cluster, 1)
+    (tmp_path / "C/.finished.json").unlink()
+    write_record(place, RunRecord(RUN, [7], [], []))
+    put(tmp_path / "C", ".work/job.json")
+    before = names_in(tmp_path / "C") - {".work"}
+    with open_output(place, RUN, False, Failures(), is_far=is_far) as opened:
+        assert (opened.work, opened.finished) == (place, RunRecord(RUN, [7], [], []))
+        assert names_in(tmp_path / "C") == before
+        opened.finish()
+    assert names_in(tmp_path / "C") == before
