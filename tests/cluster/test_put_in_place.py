@@ -118,3 +118,22 @@ def test_a_run_that_has_finished_builds_nothing_and_leaves_no_work(is_far: bool,
         assert names_in(tmp_path / "C") == before
         opened.finish()
     assert names_in(tmp_path / "C") == before
+
+
+def test_a_run_far_away_gets_the_indexes_of_a_killed_one(tmp_path: Path) -> None:
+    """They are of the same archives, and took long. A run on this machine has no use for them."""
+    for is_far in (False, True):
+        put(
+            tmp_path / "C",
+            ".run-bbbbbbbb/.replaces",
+            ".run-bbbbbbbb/cdx/a.cdx.gz",
+            ".run-bbbbbbbb/cdx-00000.gz",
+        )
+        with open_output(locate(tmp_path / "C"), RUN, False, Failures(), is_far=is_far) as opened:
+            own = Path(opened.work.local)
+            assert not (tmp_path / "C/.run-bbbbbbbb").exists()
+            if is_far:
+                assert names_in(own) == {".replaces", "cdx"}
+                assert names_in(own / "cdx") == {"a.cdx.gz"}
+            else:
+                assert names_in(own) == {".lock"}
