@@ -21,10 +21,10 @@ A, B, C, D, X, Y = (record("resource", name.encode() * 9) for name in "ABCDXY")
 NOT_THE_SAME = "; write it again with cdxmill recompress --replace"
 
 
-def compared(old: str, new: str) -> tuple[list[str], VerifiedArchives]:
+def compared(old: str, new: str, any_digest: bool = False) -> tuple[list[str], VerifiedArchives]:
     """What is reported about a pair, and the sums."""
     told = Told()
-    found = verify_archives(Comparing(old, new, processes=1), told)
+    found = verify_archives(Comparing(old, new, processes=1, any_digest=any_digest), told)
     return told.lines, found
 
 
@@ -102,6 +102,40 @@ def test_of_many_differences_the_first_20_are_reported_and_all_are_counted(missi
     assert len(lines) == 20 + bool(more)
     assert (found.records, found.different) == (1, missing)
     assert lines[20:] == ([f"new.warc.gz: {more} more errors"] if more else [])
+
+
+@pytest.mark.parametrize("any_digest", [True, False])
+def test_a_wrong_digest_is_reported_once_unless_the_crawler_wrote_it(any_digest: bool) -> None:
+    right, wrong = response(b"page"), response(b"page", b"other")
+    write([A, right, wrong, B], [A, right, wrong, B])
+    lines, found = compared("old.warc", "new.warc.gz", any_digest)
+    assert (found.records, found.different, found.digests, found.wrong_digests) == (4, 0, 2, 1)
+    hint = "; compare it with another copy; use --any-digest if the crawler wrote wrong digests"
+    assert [line.startswith(f"old.warc@{at(A, right)}: ") for line in lines] == [True] * (not any_digest)
+    assert all(line.endswith(hint) for line in lines)
+
+
+def test_a_wrong_digest_that_only_the_new_archive_has_is_another_record() -> None:
+    right, wrong = response(b"page"), response(b"page", b"other")
+    write([A, right, B], [A, wrong, B])
+    lines, found = compared("old.warc", "new.warc.gz")
+    assert [line.partition(":")[0] for line in lines] == [f"new.warc.gz@{at(members(A))}"]
+    assert (found.records, found.different, found.digests, found.wrong_digests) == (2, 1, 1, 0)
+
+
+@pytest.mark.parametrize(("damaged", "more"), [(19, 0), (20, 0), (21, 1)])
+def test_of_much_damage_the_first_20_parts_are_reported_before_the_differences(
+    damaged: int, more: int
+) -> None:
+    corrupt = bytearray(gzip.compress(B))
+    corrupt[-5] ^= 1
+    Path("old.warc").write_bytes(A)
+    Path("new.warc.gz").write_bytes(corrupt * damaged + members(A, C))
+    lines, _ = compared("old.warc", "new.warc.gz")
+    causes = [line for line in lines if ": gzip" in line]
+    assert lines[: len(causes)] == causes
+    assert len(causes) == 20 - (damaged == 19)
+    assert lines[-1].endswith(": 1 more errors") or not more
 
 
 def test_the_cause_of_a_difference_is_reported_before_it() -> None:

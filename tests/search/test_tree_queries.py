@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cdxmill.errors import UsageError
+from cdxmill.errors import CorruptError, UsageError
 from cdxmill.formats.tree.pointer_layout import Layout
 from cdxmill.options.trees import TreeQuery
 from cdxmill.search.prefix_index import (
@@ -18,10 +19,11 @@ from cdxmill.search.prefix_index import (
     resumed,
 )
 from cdxmill.search.tree_ahead import batch_of
-from cdxmill.search.tree_query import PreparedTreeQuery, check_stored, search_tree
+from cdxmill.search.tree_query import PreparedTreeQuery, _invalid_of, check_stored, search_tree
 
 from ..material.cdx_files import write_plain
 from ..material.trees import LINES, build
+from ..stages.trees_in_memory import pages, tree_of
 
 CAPTURE, CLASSIC, NUMBERS = (Layout(text) for text in ("capture", "classic", "n:u64"))
 Ranges = list[tuple[bytes, bytes]]
@@ -269,3 +271,38 @@ def test_items_without_captures_are_keys_and_numbers(tmp_path: Path) -> None:
     assert printed(numbers, "b*", match_type="exact") == []
     assert printed(numbers, "b") == [b"b\t3\t4"]
     assert printed(numbers, "*", limit=2, resume="b") == [b"b\t3\t4", b"c\t5\t6"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_nothing_is_read_behind_the_last_line_that_is_wanted(
+    limit: int, tree: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lines(*given: object) -> Iterator[list[bytes]]:
+        yield [b"a"]
+        yield [b"b", b"c"][: limit - 1]
+        raise AssertionError
+
+    with open_prefix_index(tree) as index:
+        prepared = PreparedTreeQuery(TreeQuery(limit=limit), index.layout)
+        monkeypatch.setattr(prepared, "lines", lines)
+        found = search_tree(index, ["com,a", "com,b"], prepared)
+        assert [line for some in found for line in some] == [b"a", b"b", b"c"][:limit]
+
+
+def test_a_line_that_cannot_be_read_is_damage() -> None:
+    with pytest.raises(CorruptError, match=r"^x\.tree: no JSON$"):
+        _invalid_of("x.tree")(b"", ValueError("no JSON"))
+
+
+def test_the_pointers_of_a_file_of_2012_are_named_by_the_user(tmp_path: Path) -> None:
+    items = [(b"a", b"\1\2"), (b"b", b"\3\4")]
+    path = tmp_path / "x.tree"
+    path.write_bytes(tree_of(items, 64))
+    for layout, wanted in (("n:u16", [b"a\t513", b"b\t1027"]), ("n:u8,m:u8", [b"a\t1\t2", b"b\t3\t4"])):
+        with open_prefix_index(path, layout) as index:
+            prepared = PreparedTreeQuery(TreeQuery(), index.layout)
+            assert [line for lines in search_tree(index, ["*"], prepared) for line in lines] == wanted
+    path.write_bytes(tree_of(pages(300), 64)[:99])
+    hint = r"; if its pointers are others than \S+, name them with --layout"
+    with pytest.raises(CorruptError, match=hint), open_prefix_index(path) as index:
+        list(index.items(key_ranges("*", CLASSIC)))
