@@ -47,6 +47,7 @@ def one(key: bytes) -> tuple[bytes, bytes]:
         ("http://example.com/a*", None, [(b"com.example/a", b"com.example/b")]),
         ("com.example/a", "prefix", [(b"com.example/a", b"com.example/b")]),
         ("example.com", "host", [(b"com.example/", b"com.example0"), (b"com.example:", b"com.example;")]),
+        ("https://example.com/a", "prefix", [(b"com.example/a", b"com.example/b")]),
         (
             "*.example.com",
             None,
@@ -141,6 +142,16 @@ def test_a_range_of_a_prefix_ends_where_no_key_starts_so() -> None:
     assert [found[:2] for found in resumed(ranges, b"ab")] == [(b"ab", b"b"), (b"c", b"d")]
     assert [found[:2] for found in resumed(ranges, b"b")] == [(b"c", b"d")]
     assert resumed(ranges, b"d") == []
+
+
+def test_a_star_means_all_urls_only_without_a_match_type() -> None:
+    assert [found[:2] for found in key_ranges_of_url("*", CLASSIC, "prefix")] == [(b"*/", b"*0")]
+
+
+def test_a_range_of_one_url_says_so() -> None:
+    for layout in (CAPTURE, CLASSIC, NUMBERS):
+        for query, wanted in (("http://a.com/x", True), ("http://a.com/x*", False), ("*", False)):
+            assert [found.is_one_url for found in key_ranges(query, layout)] == [wanted]
 
 
 @pytest.fixture
@@ -262,6 +273,23 @@ def test_a_search_starts_at_a_key(tree: str) -> None:
     assert printed(tree, "example.com/29*", resume="com,example)/298") == whole[2 * 298 : 2 * 300]
     prepared = PreparedTreeQuery(TreeQuery(resume="com,\udcff"), CAPTURE)
     assert [found.low for found in prepared.ranges("*")] == [b"com,\xff"]
+
+
+def test_the_pointers_of_a_key_are_its_own(tree: str) -> None:
+    with open_prefix_index(tree) as index:
+        for key, number in ((b"com,example)/001", 2), (b"com,example)/00", 0), (b"org,example)/", 1)):
+            found = index.pointers(key)
+            assert [len(pointer) for pointer in found] == [index.layout.size] * number
+
+
+def test_a_tree_without_captures_has_no_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_bytes(b"a\t1\n")
+    numbers = build(tmp_path, tmp_path / "a.tsv", layout="n:u64")
+    reason = r"x\.tree: the layout 'n:u64' has no captures; use cdxmill prefix-index search$"
+    with open_prefix_index(numbers) as index, pytest.raises(UsageError, match=reason):
+        list(index.captures([]))
+    with pytest.raises(UsageError, match="layout"), open_prefix_index(numbers, "no layout"):
+        pass
 
 
 def test_items_without_captures_are_keys_and_numbers(tmp_path: Path) -> None:
