@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import cdxmill
+from cdxmill.checks.claims import ClusterFiles, overlay_tasks, read_claims, shard_tasks
+from cdxmill.storage.location import locate
 
 from ..material.cdx_files import write_gzip, write_plain
 from .checking import found
@@ -135,3 +137,30 @@ def test_an_overlay_that_the_manifest_does_not_list_is_foreign(overlaid: Path) -
     assert found(overlaid) == [
         f"{overlaid}/overlay-00009-9.gz: does not belong to this cluster: its index has no lines for it"
     ]
+
+
+def test_what_is_known_of_shards_and_overlays_before_they_are_read(overlaid: Path) -> None:
+    """Changes leave blocks of unequal length. Without cluster.json nothing is known of that, nor of overlays."""
+    files = ClusterFiles(locate(overlaid))
+    claims = read_claims(files, lambda failures: None)
+    place, index = locate(overlaid), locate(overlaid / "cluster.idx")
+    for one, number in zip(overlay_tasks(files, claims), (1, 2), strict=True):
+        name = f"overlay-0000{number}-{number}"
+        assert one[:4] == (f"{name}.gz", place / f"{name}.gz", place / f"{name}.idx", None)
+        assert (one.block_lines, one.section_lines, one.exact, one.is_even) == (450, 0, True, False)
+    for has_manifest in (True, False):
+        for number, shard in enumerate(shard_tasks(files, claims)):
+            name = f"cdx-0000{number}.gz"
+            assert shard[:4] == (name, place / name, place / f"part-0000{number}", index)
+            wanted = (6, 500, True, False) if has_manifest else (None, 0, False, True)
+            assert (shard.block_lines, shard.section_lines, shard.exact, shard.is_even) == wanted
+            assert shard.numbered
+        for absent in ("cluster.json", "cluster.loc"):
+            (overlaid / absent).unlink(missing_ok=True)
+        files = ClusterFiles(locate(overlaid))
+        claims = read_claims(files, lambda failures: None)
+    assert overlay_tasks(files, claims) == []
+    for path in overlaid.glob("part-*"):
+        path.unlink()
+    tasks = shard_tasks(ClusterFiles(locate(overlaid)), claims)
+    assert [one.part_file for one in tasks] == [None] * 5

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.lines.lookup_query import KeyRange
+from cdxmill.options.queries import Query
 from cdxmill.search.lookup import (
     in_order as in_argument_order,
 )
@@ -17,9 +21,9 @@ from cdxmill.search.lookup import (
     names_in,
     open_searched,
 )
-from cdxmill.search.opened import in_order, merge_backwards, page_bounds
+from cdxmill.search.opened import OpenCluster, in_order, merge_backwards, page_bounds
 from cdxmill.search.originals import Reference, first_original, query_for, reference_in
-from cdxmill.search.query import check_fields, count_blocks, stored_near
+from cdxmill.search.query import PreparedQuery, check_fields, count_blocks, stored_near
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 from cdxmill.storage.location import locate
 
@@ -232,3 +236,62 @@ def test_the_original_is_the_first_line_with_the_digest_that_is_no_revisit() -> 
     assert found.line == lines[4]
     assert found.location.digest == "A"
     assert first_original(lines, "C") is None
+
+
+EVEN, ODD = LINES[::2], [*LINES[1::2], LINES[0]]
+
+
+@contextmanager
+def both(tmp_path: Path, *parts: list[bytes]) -> Iterator[OpenCluster]:
+    """Clusters that are read as one."""
+    with ExitStack() as files:
+        first = len(list(tmp_path.iterdir()))
+        names = [write_raw_cluster(tmp_path / f"{n}", lines, 3) for n, lines in enumerate(parts, first)]
+        yield OpenCluster.of(*(files.enter_context(open_searched(name)).reader for name in names))
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(b"", b"\xff"), (LOW, HIGH), (b"com,a)/99", b"com,b"), (b"", b"a")]
+)
+def test_lines_of_other_clusters_are_as_if_they_were_in_the_first(
+    low: bytes, high: bytes, tmp_path: Path
+) -> None:
+    wanted = [line for line in LINES if low <= line < high]
+    with both(tmp_path, EVEN, sorted(ODD), LINES[3:5]) as opened:
+        assert [line for lines in opened.lines(low, high) for line in lines] == wanted
+        assert [line for lines in opened.lines(low, high, few=True) for line in lines] == wanted
+        latest = [lines for lines in opened.backwards(low, high) if lines]
+        assert [line for lines in latest for line in lines[::-1]] == wanted[::-1]
+        assert all(lines == sorted(lines) for lines in latest)
+        assert opened.is_merged(low, high)
+        counts = (
+            len(found)
+            for found in (opened.indexes(low, high), opened.own_indexes(low, high), opened.sources(low, high))
+        )
+        assert tuple(counts) == (3, 1, 1)
+        prepared = PreparedQuery(Query())
+        assert prepared.count(opened, KeyRange(low, high)) == len(wanted)
+        assert [line for lines in prepared.answer(opened, KeyRange(low, high)) for line in lines] == wanted
+    with both(tmp_path, LINES) as opened:
+        assert not opened.is_merged(low, high)
+        assert [line for lines in opened.lines(low, high) for line in lines] == wanted
+        assert [line for lines in opened.backwards(low, high) for line in lines[::-1]] == wanted[::-1]
+
+
+@pytest.mark.parametrize("is_backwards", [True, False])
+def test_damage_of_another_cluster_names_it(is_backwards: bool, tmp_path: Path) -> None:
+    with both(tmp_path, EVEN, sorted(ODD)) as opened:
+        shard = tmp_path / "1/cdx-00000.gz"
+        shard.write_bytes(bytes(len(shard.read_bytes())))
+        with pytest.raises(InputError) as found:
+            list((opened.backwards if is_backwards else opened.lines)(b"", b"\xff"))
+    assert str(found.value).startswith(f"{tmp_path}/1: cdx-00000.gz@")
+
+
+def test_lines_of_another_cluster_that_are_not_sorted_are_damage(tmp_path: Path) -> None:
+    for parts in ((EVEN, [LINES[1], LINES[5], LINES[3]]), ([LINES[1], LINES[5], LINES[3]], EVEN)):
+        with (
+            both(tmp_path, *parts) as opened,
+            pytest.raises((InputError, DamagedCluster), match="not sorted"),
+        ):
+            list(opened.lines(b"", b"\xff"))
