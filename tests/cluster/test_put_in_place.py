@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from cdxmill.cluster import output
-from cdxmill.cluster.output import Output, open_output, put_in_place
+from cdxmill.cluster.output import Output, check_replaceable, open_output, put_in_place
 from cdxmill.cluster.write import RunRecord, write_record
-from cdxmill.errors import StoppedError
+from cdxmill.errors import StoppedError, UsageError
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import locate
 
@@ -137,3 +137,14 @@ def test_a_run_far_away_gets_the_indexes_of_a_killed_one(tmp_path: Path) -> None
                 assert names_in(own / "cdx") == {"a.cdx.gz"}
             else:
                 assert names_in(own) == {".lock"}
+
+
+@pytest.mark.parametrize("name", ["cdx-00009.gz", "part-00009", "overlay-00009-1.keys", "cdx-00000-1.gz"])
+def test_a_cluster_beside_files_of_another_cannot_be_replaced(name: str, tmp_path: Path) -> None:
+    build(tmp_path / "C", write_plain(tmp_path / "a.cdxj", [cdxj("com,a)/")]), 1)
+    put(tmp_path / "C", "notes.txt", "x-cdx-00009.gz")
+    check_replaceable(locate(tmp_path / "C"))
+    put(tmp_path / "C", name)
+    reason = f"/C: {name} is not of the cluster there \\(cluster.json does not list it\\); move it away, or choose another"
+    with pytest.raises(UsageError, match=reason):
+        check_replaceable(locate(tmp_path / "C"))
