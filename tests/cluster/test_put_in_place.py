@@ -148,3 +148,22 @@ def test_a_cluster_beside_files_of_another_cannot_be_replaced(name: str, tmp_pat
     reason = f"/C: {name} is not of the cluster there \\(cluster.json does not list it\\); move it away, or choose another"
     with pytest.raises(UsageError, match=reason):
         check_replaceable(locate(tmp_path / "C"))
+
+
+@pytest.mark.parametrize("is_far", [True, False])
+def test_a_cluster_that_was_finished_just_before_the_switch_is_put_in_its_place(
+    is_far: bool, tmp_path: Path
+) -> None:
+    place = tmp_path / "C"
+    record = RunRecord(RUN, [7], [], [])
+    for path, key in ((tmp_path / "new", "org,a)/"), (place, "com,a)/")):
+        build(path, write_plain(tmp_path / f"{path.name}.cdxj", [cdxj(key)]), 1)
+    write_record(locate(tmp_path / "new"), record)
+    put(tmp_path / "new", ".replaces", ".work/job.json")
+    (tmp_path / "new").rename(place / f".run-{RUN}" if is_far else tmp_path / ".C.new")
+    wanted = names_in(place)
+    with open_output(locate(place), RUN, True, Failures(), is_far=is_far) as opened:
+        assert opened.finished == record
+    assert names_in(place) - {".lock"} == wanted - {f".run-{RUN}"}
+    assert (place / "cluster.idx").read_bytes().startswith(b"org,a)/")
+    assert not (tmp_path / ".C.new").exists()
