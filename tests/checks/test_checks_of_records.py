@@ -1,0 +1,168 @@
+"""What is found out about the record of a line, which lines a sample has, and how a shard that changes meanwhile is met."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from cdxmill.checks.archives import _check_line, _deal
+from cdxmill.checks.shards import ReadShard, ShardFiles, block_ranges, read_shards
+from cdxmill.checks.verify_run import VerifyRun
+from cdxmill.errors import InputError
+from cdxmill.formats.lines.capture_fields import RecordLocation
+from cdxmill.inputs.archive_store import ArchiveStore
+from cdxmill.running.failures import Failure
+from cdxmill.stages.zipnum.check_index import ShardLines
+from cdxmill.stages.zipnum.check_shard import CheckedShard
+from cdxmill.storage.location import locate
+
+from ..material.clusters import write_raw_cluster
+from .checking import Told
+
+LINE = b'com,a)/ 2020 {"url": "http://a.com/", "filename": "a.warc", "offset": "7", "length": "9"}'
+
+
+class Store:
+    """Archives that say the same of each record."""
+
+    def __init__(self, found: str | Exception | None) -> None:
+        self._found = found
+
+    def fetch_line(self, location: RecordLocation) -> tuple[bytes, str | None]:
+        if isinstance(self._found, Exception):
+            raise self._found
+        return b"", self._found
+
+
+@pytest.mark.parametrize(
+    ("line", "found", "wanted"),
+    [
+        (LINE, None, None),
+        (LINE, "is another URL", Failure("a.warc@7", None, "is another URL")),
+        (LINE, ValueError("no length"), Failure("com,a)/ 2020 ", None, "no length")),
+        (
+            LINE,
+            InputError("/x/a.warc", "cannot be read", "look"),
+            Failure("/x/a.warc", None, "cannot be read (capture of http://a.com/ at 2020)"),
+        ),
+        (b"k" * 101 + LINE, ValueError("x"), Failure("k" * 100, None, "x")),
+        (b"\xff" + LINE, ValueError("x"), Failure("\\xffcom,a)/ 2020 ", None, "x")),
+    ],
+)
+def test_what_is_wrong_with_a_record_is_told_with_its_place(
+    line: bytes, found: str | Exception | None, wanted: Failure | None
+) -> None:
+    assert _check_line(cast("ArchiveStore", Store(found)), line) == wanted
+
+
+def shard_of(name: str, lines: int, **changes: object) -> ReadShard:
+    task = ShardFiles(name, locate("x"), None, None, ShardLines(0, 0, 0), False, None, 0, False)
+    return ReadShard(task, CheckedShard([], lines=lines), [])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "sample", "wanted"),
+    [
+        ([], 3, []),
+        ([5, 3], None, [None, None]),
+        ([5, 3], 8, [None, None]),
+        ([5, 3], 9, [None, None]),
+        ([1, 1, 1], 2, [[0], [0]]),
+        ([0, 0], 1, [None, None]),
+    ],
+)
+def test_a_sample_of_all_lines_is_all_shards(
+    sizes: list[int], sample: int | None, wanted: list[list[int] | None]
+) -> None:
+    shards = [shard_of(str(number), size) for number, size in enumerate(sizes)]
+    assert [lines for _, lines in _deal(shards, sample)] == wanted
+
+
+@pytest.mark.parametrize("sample", range(1, 12))
+def test_a_sample_has_numbers_of_lines_in_their_shards(sample: int) -> None:
+    sizes = [5, 1, 6]
+    dealt = list(_deal([shard_of(str(number), size) for number, size in enumerate(sizes)], sample))
+    assert sum(len(lines or ()) for _, lines in dealt) == sample
+    for shard, lines in dealt:
+        assert lines == sorted(set(lines or ()))
+        assert lines
+        assert lines[0] >= 0
+        assert lines[-1] < sizes[int(shard.task.name)]
+
+
+LINES = [b"com,a)/%02d 2020 {}" % number for number in range(6)]
+
+
+def files_of(cluster: Path, **changes: object) -> ShardFiles:
+    index = locate(cluster / "cluster.idx")
+    size = (cluster / "cluster.idx").stat().st_size
+    lines = ShardLines(0, size, 1)
+    place = locate(cluster / "cdx-00000.gz")
+    task = ShardFiles("cdx-00000.gz", place, None, index, lines, True, 2, 0, True)
+    return task._replace(**changes)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    """Three blocks of two lines."""
+    return Path(write_raw_cluster(tmp_path / "C", LINES, 2))
+
+
+def test_the_ranges_of_blocks_are_those_of_the_part_or_of_the_index(cluster: Path) -> None:
+    rows = [line.split(b"\t") for line in (cluster / "cluster.idx").read_bytes().splitlines()]
+    wanted = [(int(row[2]), int(row[3])) for row in rows]
+    assert block_ranges(files_of(cluster)) == wanted
+    part = locate(cluster / "part-00000")
+    Path(part.local).write_bytes(b"k\tcdx-00000.gz\t7\t8\nno line\nk\tcdx-00000.gz\t1\t6\n")
+    assert block_ranges(files_of(cluster, part_file=part)) == [(1, 6), (7, 8)]
+    assert block_ranges(files_of(cluster, lines=ShardLines(0, 0, 1))) == []
+    assert block_ranges(files_of(cluster, index_file=None)) == []
+
+
+def told_of(task: ShardFiles) -> list[tuple[str, int | None, str]]:
+    told = Told()
+    (shard,) = read_shards([task], VerifyRun(1, told, quiet=True))
+    assert shard.report.part == b""
+    assert shard.findings == told.items
+    return [(one.path.rpartition("/")[2], one.offset, one.reason) for one in told.items]
+
+
+def test_a_sound_shard_has_no_findings(cluster: Path) -> None:
+    assert told_of(files_of(cluster)) == []
+    assert told_of(files_of(cluster, numbered=True, exact=False)) == []
+    assert told_of(files_of(cluster, index_file=None)) == []
+    assert told_of(files_of(cluster, block_lines=3, is_even=False)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted"),
+    [
+        ({"numbered": False}, ["cluster.idx"]),
+        ({"numbered": False, "exact": False}, []),
+        ({"block_lines": 3}, ["cdx-00000.gz", "cdx-00000.gz"]),
+        ({"block_lines": 1, "is_even": False}, ["cdx-00000.gz"] * 3),
+        ({"lines": ShardLines(0, 0, 1)}, ["cluster.idx"]),
+        ({"part_file": locate("/absent/part-00000")}, ["part-00000"]),
+        ({"place": locate("/absent/cdx-00000.gz")}, ["cdx-00000.gz"]),
+        ({"index_file": locate("/absent/cluster.idx")}, ["cluster.idx"]),
+    ],
+)
+def test_each_file_that_does_not_match_is_a_finding(
+    changes: dict[str, object], wanted: list[str], cluster: Path
+) -> None:
+    assert [path for path, _, _ in told_of(files_of(cluster, **changes))] == wanted
+
+
+def test_lines_of_the_index_have_the_numbers_behind_those_of_other_shards(cluster: Path) -> None:
+    index = cluster / "cluster.idx"
+    data = (
+        index.read_bytes().replace(b"\t1\n", b"\t5\n").replace(b"\t2\n", b"\t6\n").replace(b"\t3\n", b"\t7\n")
+    )
+    index.write_bytes(b"before\n" + data)
+    lines = ShardLines(7, 7 + len(data), 5)
+    assert told_of(files_of(cluster, lines=lines)) == []
+    ((path, _, reason),) = told_of(files_of(cluster, lines=lines._replace(number=4)))
+    assert path == "cluster.idx"
+    assert reason.startswith("line 4 is ")
