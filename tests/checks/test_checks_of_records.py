@@ -166,3 +166,33 @@ def test_lines_of_the_index_have_the_numbers_behind_those_of_other_shards(cluste
     ((path, _, reason),) = told_of(files_of(cluster, lines=lines._replace(number=4)))
     assert path == "cluster.idx"
     assert reason.startswith("line 4 is ")
+
+
+def damaged(cluster: Path, *blocks: int) -> list[int]:
+    """Damage blocks of the shard. Returns their offsets."""
+    rows = [line.split(b"\t") for line in (cluster / "cluster.idx").read_bytes().splitlines()]
+    data = bytearray((cluster / "cdx-00000.gz").read_bytes())
+    for block in blocks:
+        data[int(rows[block][2]) + int(rows[block][3]) // 2] ^= 0xFF
+    (cluster / "cdx-00000.gz").write_bytes(data)
+    return [int(rows[block][2]) for block in blocks]
+
+
+@pytest.mark.parametrize("known_by", ["index", "part", "both"])
+def test_each_damaged_block_is_named_and_the_indexes_are_not(known_by: str, cluster: Path) -> None:
+    """The index, or else the part, says where the next block begins."""
+    part = cluster / "part-00000"
+    rows = (cluster / "cluster.idx").read_bytes().splitlines()
+    part.write_bytes(b"".join(row.rpartition(b"\t")[0] + b"\n" for row in rows))
+    task = files_of(cluster, part_file=None if known_by == "index" else locate(part))
+    task = task._replace(index_file=None) if known_by == "part" else task
+    assert told_of(task) == []
+    places = damaged(cluster, 0, 2)
+    assert [(path, offset) for path, offset, _ in told_of(task)] == [("cdx-00000.gz", one) for one in places]
+
+
+def test_an_index_without_lines_for_a_shard_is_not_read(cluster: Path) -> None:
+    absent = locate("/absent/cluster.idx")
+    ((path, _, reason),) = told_of(files_of(cluster, index_file=absent, lines=ShardLines(0, 0, 1)))
+    assert path == "cluster.idx"
+    assert reason.startswith("block 1 of cdx-00000.gz is missing, expected ")

@@ -62,6 +62,15 @@ def test_a_page_is_the_keys_from_a_block_to_another(
         assert page_bounds([opened.reader.index], LOW, HIGH, page, size) == wanted
 
 
+def test_the_first_page_starts_where_the_range_does_and_is_there_without_a_block(cluster: str) -> None:
+    with open_searched(cluster) as opened:
+        index = opened.reader.index
+        assert page_bounds([index], b"", HIGH, 0, 1) == (b"", b"com,a)/03 2020")
+        assert page_bounds([index, index], b"", HIGH, 1, 2) == (b"com,a)/03 2020", b"com,a)/06 2020")
+        assert page_bounds([index], b"", b"com,a", 0, 1) == (b"", b"com,a")
+        assert page_bounds([], b"a", b"b", 0, 1) == (b"a", b"b")
+
+
 @pytest.mark.parametrize(("page", "size"), [(4, 1), (2, 2), (1, 4), (1, 9)])
 def test_a_page_without_a_block_does_not_exist(page: int, size: int, cluster: str) -> None:
     with open_searched(cluster) as opened, pytest.raises(UsageError, match=f"page {page} does not exist"):
