@@ -5,13 +5,18 @@ from __future__ import annotations
 import gzip
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from cdxmill import recompress
+from cdxmill.capture import Damage
+from cdxmill.checks.archive_pairs import _Side
 from cdxmill.commands.per_archive.verify_archives import VerifiedArchives, verify_archives
 from cdxmill.errors import UsageError
 from cdxmill.options.packing import Comparing
+from cdxmill.stages.records.carry_damage import DamagedPart
 
 from ..commands.test_recompress import decompressed
 from ..commands.test_recompress_proof import members, record, response
@@ -208,6 +213,60 @@ def test_damage_is_reported_unless_its_part_was_carried_over(carried: list[bytes
     shutil.copyfile("a.warc.gz", "other.warc.gz")
     Path("out/a.warc.gz").write_bytes(members(*(one for one in carried if one not in parts)))
     assert len(compared("other.warc.gz", "out/a.warc.gz")[0]) >= len(parts)
+
+
+def test_damage_of_the_new_archive_is_reported_wherever_the_old_one_was_damaged(carried: list[bytes]) -> None:
+    corrupt = bytearray(gzip.compress(X))
+    corrupt[-5] ^= 1
+    Path("out/a.warc.gz").write_bytes(members(carried[0]) + corrupt + members(*carried[1:]))
+    assert carried[0] == A
+    lines, found = compared("a.warc.gz", "out/a.warc.gz")
+    assert found.carried == 2
+    assert any(line.startswith(f"out/a.warc.gz@{at(members(A))}: gzip") for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("carried", "reported"),
+    [
+        ([], [0, 9, 10, 19, 20, 25, 29, 30, 99]),
+        ([(10, 10)], [0, 9, 20, 25, 29, 30, 99]),
+        ([(10, 10), (20, 10)], [0, 9, 30, 99]),
+        ([(0, 9), (25, 5)], [9, 10, 19, 20, 30, 99]),
+    ],
+)
+def test_damage_in_a_part_that_was_carried_over_is_not_reported(
+    carried: list[tuple[int, int]], reported: list[int]
+) -> None:
+    damage = [Damage(offset, "x", "hint") for offset in (0, 9, 10, 19, 20, 25, 29, 30, 99)]
+    told: list[tuple[object, ...]] = []
+
+    def add(*words: object, is_first: bool) -> None:
+        told.append((*words, is_first))
+
+    side: Any = SimpleNamespace(_damage=SimpleNamespace(damage=damage), add=add)
+    _Side.report_damage(side, [DamagedPart(*one) for one in carried])
+    assert told == [(offset, "x", "hint", True) for offset in reported]
+
+
+def test_members_with_several_records_are_compared_record_by_record() -> None:
+    """Each archive has a temporary file of its own for them."""
+    Path("old.warc.gz").write_bytes(gzip.compress(A + B) + gzip.compress(C + D + X))
+    Path("new.warc.gz").write_bytes(gzip.compress(A) + gzip.compress(B + C + D) + gzip.compress(X))
+    lines, found = compared("old.warc.gz", "new.warc.gz")
+    assert (lines, found.records) == ([], 5)
+    Path("new.warc.gz").write_bytes(gzip.compress(A) + gzip.compress(B + C + Y) + gzip.compress(X))
+    lines, found = compared("old.warc.gz", "new.warc.gz")
+    assert (len(lines), found.records, found.different) == (1, 4, 1)
+
+
+def test_the_description_of_the_old_archive_is_no_record_of_the_new_one(proven: None) -> None:
+    assert recompress("a.warc.gz", output="said", describe=True).failures == []
+    Path("said/a.warc.zst.proof.json").unlink()
+    lines, found = compared("a.warc.gz", "said/a.warc.zst")
+    assert (lines, found.records) == ([], 3)
+    shutil.copyfile("a.warc.gz", "b.warc.gz")
+    (line,) = compared("b.warc.gz", "said/a.warc.zst")[0]
+    assert "is not in b.warc.gz" in line
 
 
 def test_a_carried_part_of_other_bytes_is_a_record_too_many(carried: list[bytes]) -> None:
