@@ -16,6 +16,7 @@ from cdxmill.checks.archive_pairs import _Side
 from cdxmill.commands.per_archive.verify_archives import VerifiedArchives, verify_archives
 from cdxmill.errors import UsageError
 from cdxmill.options.packing import Comparing
+from cdxmill.stages.records import read_contents
 from cdxmill.stages.records.carry_damage import DamagedPart
 
 from ..commands.test_recompress import decompressed
@@ -248,13 +249,15 @@ def test_damage_in_a_part_that_was_carried_over_is_not_reported(
     assert told == [(offset, "x", "hint", True) for offset in reported]
 
 
-def test_members_with_several_records_are_compared_record_by_record() -> None:
-    """Each archive has a temporary file of its own for them."""
-    Path("old.warc.gz").write_bytes(gzip.compress(A + B) + gzip.compress(C + D + X))
-    Path("new.warc.gz").write_bytes(gzip.compress(A) + gzip.compress(B + C + D) + gzip.compress(X))
+def test_members_with_several_records_are_compared_record_by_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each archive has a temporary file of its own for them, which is read piece by piece."""
+    monkeypatch.setattr(read_contents, "LOCAL_CHUNK", 50)
+    a, b, c, d, x, y = (record("resource", name.encode() * 900) for name in "ABCDXY")
+    Path("old.warc.gz").write_bytes(gzip.compress(a + b) + gzip.compress(c + d + x))
+    Path("new.warc.gz").write_bytes(gzip.compress(a) + gzip.compress(b + c + d) + gzip.compress(x))
     lines, found = compared("old.warc.gz", "new.warc.gz")
     assert (lines, found.records) == ([], 5)
-    Path("new.warc.gz").write_bytes(gzip.compress(A) + gzip.compress(B + C + Y) + gzip.compress(X))
+    Path("new.warc.gz").write_bytes(gzip.compress(a) + gzip.compress(b + c + y) + gzip.compress(x))
     lines, found = compared("old.warc.gz", "new.warc.gz")
     assert (len(lines), found.records, found.different) == (1, 4, 1)
 
