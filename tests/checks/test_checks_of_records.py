@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
+from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from cdxmill.checks.archives import _check_line, _deal
+from cdxmill.checks.archives import _check_line, _deal, check_archives
 from cdxmill.checks.shards import ReadShard, ShardFiles, block_ranges, read_shards
 from cdxmill.checks.verify_run import VerifyRun
-from cdxmill.errors import InputError
+from cdxmill.cluster.archive_index import ArchivePlaces
+from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.capture_fields import RecordLocation
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_index import ShardLines
-from cdxmill.stages.zipnum.check_shard import CheckedShard
+from cdxmill.stages.zipnum.check_shard import CheckedShard, Fault
 from cdxmill.storage.location import locate
 
 from ..material.clusters import write_raw_cluster
@@ -196,3 +200,44 @@ def test_an_index_without_lines_for_a_shard_is_not_read(cluster: Path) -> None:
     ((path, _, reason),) = told_of(files_of(cluster, index_file=absent, lines=ShardLines(0, 0, 1)))
     assert path == "cluster.idx"
     assert reason.startswith("block 1 of cdx-00000.gz is missing, expected ")
+
+
+class Noted:
+    """A run that only notes what it is asked: the shards with their lines, and the bytes to read."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[list[tuple[str, list[int] | None]], int]] = []
+
+    def results(self, title: str, work: object, tasks: Sequence[Any], size: int) -> list[SimpleNamespace]:
+        self.asked.append(([(one.shard.task.name, one.picked) for one in tasks], size))
+        return [SimpleNamespace(looked_up=number) for number in range(len(tasks))]
+
+
+def test_only_shards_without_faults_are_looked_through_and_only_a_whole_one_has_a_known_size(
+    cluster: Path,
+) -> None:
+    task = files_of(cluster)
+    sound = ReadShard(task, CheckedShard([], lines=6), [])
+    faulty = ReadShard(task._replace(name="x"), CheckedShard([Fault(None, "x")], lines=6), [])
+    run, size = Noted(), Path(task.place.local).stat().st_size
+    places = ArchivePlaces(str(cluster))
+    for sample, picked, wanted in ((None, None, size), (6, None, 0), (7, None, 0)):
+        assert check_archives([faulty, sound], places, sample, cast("VerifyRun", run)) == 0
+        assert run.asked.pop() == ([("cdx-00000.gz", picked)], wanted)
+    assert check_archives([sound, sound], places, None, cast("VerifyRun", run)) == 0 + 1
+    with pytest.raises(UsageError, match="neither a directory of archives"):
+        check_archives([], ArchivePlaces("/absent"), None, cast("VerifyRun", run))
+
+
+def test_a_shard_without_lines_has_no_records(tmp_path: Path) -> None:
+    empty = tmp_path / "cdx-00000.gz"
+    empty.write_bytes(gzip.compress(b"", mtime=0))
+    task = ShardFiles(empty.name, locate(empty), None, None, ShardLines(0, 0, 0), False, None, 0, False)
+    told = Told()
+    run = VerifyRun(1, told, quiet=True)
+    for sample in (None, 1):
+        assert (
+            check_archives([ReadShard(task, CheckedShard([]), [])], ArchivePlaces(str(tmp_path)), sample, run)
+            == 0
+        )
+    assert told.items == []
