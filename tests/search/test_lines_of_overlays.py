@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import cdxmill
 from cdxmill.cluster.overlays import Overlay
+from cdxmill.errors import AbsentError, CorruptError, InputError
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.queries import Query
 from cdxmill.search.lookup import lookup, open_searched
@@ -106,3 +109,44 @@ def test_each_overlay_has_a_reader_of_its_own(overlaid: Path) -> None:
         assert len(set(map(id, first))) == 3
         assert list(map(id, first)) == list(map(id, second))
         assert first[0] is opened.blocks
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "reason"),
+    [
+        (".keys", lambda data: data[:-1], ""),
+        (".keys", lambda data: b"", ""),
+        (".idx", lambda data: b"", "is corrupt"),
+        (".idx", lambda data: data + b"x\n", "is corrupt"),
+        (".idx", lambda data: data + data, "does not have the blocks of overlay-00001-1.gz"),
+        (
+            ".idx",
+            lambda data: data.replace(b"\t0\t", b"\t1\t"),
+            "does not have the blocks of overlay-00001-1.gz",
+        ),
+    ],
+)
+def test_a_damaged_index_or_filter_of_an_overlay_is_an_error(
+    name: str, change: Callable[[bytes], bytes], reason: str, overlaid: Path, tmp_path: Path
+) -> None:
+    path = Path(shutil.copytree(overlaid, tmp_path / "C")) / f"overlay-00001-1{name}"
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(CorruptError) as found:
+        list(lookup(tmp_path / "C", "http://a.com/005"))
+    assert str(found.value).startswith(f"{path}: {reason}")
+    assert found.value.hint == "check the cluster with cdxmill verify"
+    path.unlink()
+    with pytest.raises(AbsentError):
+        list(lookup(tmp_path / "C", "http://a.com/005"))
+
+
+def test_overlays_need_the_manifest_that_lists_them(overlaid: Path, tmp_path: Path) -> None:
+    cluster = Path(shutil.copytree(overlaid, tmp_path / "C"))
+    (cluster / "cluster.json").unlink()
+    with pytest.raises(InputError, match=r"/C: has overlays, and no cluster\.json that lists them"):
+        list(lookup(cluster, "*"))
+    for path in cluster.glob("overlay-*.gz"):
+        path.unlink()
+        (cluster / path.with_suffix(".keys").name).unlink()
+        (cluster / path.with_suffix(".idx").name).unlink()
+    assert list(lookup(cluster, "*")) == OLD

@@ -105,6 +105,12 @@ def test_the_fields_of_the_first_lines_and_of_the_lines_near_are_known(cluster: 
     assert [name for name in found if name[0] == "n"] == [f"n{n}" for n in (0, 1, 2, 3, 4, 5, 9, 10, 11)]
 
 
+def test_lines_that_cannot_be_read_hide_no_field_of_others(tmp_path: Path) -> None:
+    lines = [b"com,a)/ 2020 {bad", b'com,b)/ 2020 {"mine": ""}', b"com,c)/ 2020 " + b"[" * 9999]
+    with open_searched(write_raw_cluster(tmp_path / "C", [*lines, b'com,d)/ 2020 {"yours": ""}'])) as opened:
+        assert {"mine", "yours"} <= set(stored_near(opened, b"", b"\xff"))
+
+
 def test_an_unknown_field_is_reported_with_those_that_are_known() -> None:
     check_fields(["url", "own"], ["own"], "C")
     check_fields([], [], "C")
