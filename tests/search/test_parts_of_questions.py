@@ -14,9 +14,10 @@ from cdxmill.cluster.archive_index import ArchivePlaces
 from cdxmill.errors import CorruptError, UsageError
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.queries import Query
+from cdxmill.options.records import Copying
 from cdxmill.search.lookup import lookup
 from cdxmill.search.many import Answer
-from cdxmill.search.query import Estimate, PreparedQuery
+from cdxmill.search.query import Estimate, PreparedQuery, query_of
 from cdxmill.search.several import SeveralSources, open_several, source_of
 from cdxmill.search.sources import Source, find_sources
 
@@ -343,3 +344,23 @@ def test_no_line_is_read_that_is_not_needed() -> None:
 
     found = several(Query(sort="reverse", limit=2), Lazy(), Given([B, A]))
     assert lines_of(found) == [D, C]
+
+
+def test_the_question_is_taken_out_of_other_arguments() -> None:
+    """What is printed, and where shards are, is no part of it."""
+    asked = {
+        "match_type": "host",
+        "from_ts": "2020",
+        "to": "2021",
+        "filter": "x",
+        "collapse": "4",
+        "limit": 3,
+    }
+    more = {"sort": "reverse", "closest": "2020"}
+    copying = Copying(["a"], **asked, **more)  # type: ignore[arg-type]
+    query = Query(**asked, **more, page=1, page_size=7, resolve_revisits=True, fields=("url",), output="json")  # type: ignore[arg-type]
+    for given, wanted in ((copying, (None, 10, False)), (query, (1, 7, True))):
+        found = query_of(given)
+        assert {name: getattr(found, name) for name in (*asked, *more)} == {**asked, **more}
+        assert (found.page, found.page_size, found.resolve_revisits) == wanted
+        assert (found.fields, found.output, found.shard_index_loc) == (None, None, None)
