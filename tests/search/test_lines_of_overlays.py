@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 import cdxmill
-from cdxmill.cluster.overlays import Overlay
+from cdxmill.cluster.overlays import Overlay, overlays_of
 from cdxmill.errors import AbsentError, CorruptError, InputError
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.queries import Query
 from cdxmill.search.lookup import lookup, open_searched
 from cdxmill.search.query import Estimate, PreparedQuery, count_blocks, estimate
+from cdxmill.storage.location import Location, locate
 
 from ..material.cdx_files import write_plain
 
@@ -150,3 +151,15 @@ def test_overlays_need_the_manifest_that_lists_them(overlaid: Path, tmp_path: Pa
         (cluster / path.with_suffix(".keys").name).unlink()
         (cluster / path.with_suffix(".idx").name).unlink()
     assert list(lookup(cluster, "*")) == OLD
+
+
+def test_a_cluster_at_a_url_without_a_manifest_is_not_listed(
+    overlaid: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Web servers have no listings, and those of buckets are slow."""
+    with pytest.raises(InputError, match="has overlays"):
+        overlays_of(locate(overlaid), None)
+    assert overlays_of(locate(overlaid.parent), None) == []
+    monkeypatch.setattr(Location, "entries", None)
+    for url in ("https://h/C", "s3://bucket/C"):
+        assert overlays_of(locate(url), None) == []
