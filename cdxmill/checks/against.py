@@ -113,7 +113,7 @@ def _sort_group(task: SortTask) -> _Sorted:
 
 def _compare(task: _CompareTask) -> _Compared:
     wanted = merge_slices(task.slices, Scratch(task.scratch).reader)
-    added = merge_slices(task.overlays, Scratch(task.scratch).reader) if task.overlays else iter(())
+    added = merge_slices(task.overlays, Scratch(task.scratch).reader)
     if task.shard is None:
         return _Compared(compare_lines(added, wanted))
     with task.shard.open_ranges() as read_at:

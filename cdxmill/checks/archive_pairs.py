@@ -100,10 +100,13 @@ class _Side:
         self, contents: Iterable[Content | Damage], old: _Side
     ) -> Iterator[Content | Damage]:
         for item in contents:
-            if not isinstance(item, Damage) and is_description(item, old.name):
+            if isinstance(item, Damage):
+                yield item
                 continue
-            part = None if isinstance(item, Damage) else part_in(item)
-            if part is None or isinstance(item, Damage) or not has_part(item, part, old.reads):
+            if is_description(item, old.name):
+                continue
+            part = part_in(item)
+            if part is None or not has_part(item, part, old.reads):
                 yield item
             else:
                 self.carried.append(part)

@@ -42,7 +42,7 @@ def check_archives(
     Raises UsageError if there are no archives in the `archives`.
     """
     archives.open().close()
-    shards = [shard for shard in shards if shard.report.lines and not shard.report.faults]
+    shards = [shard for shard in shards if not shard.report.faults]
     tasks = [_LookUpTask(shard, picked, archives) for shard, picked in _deal(shards, sample)]
     size = total_size(task.shard.task.place for task in tasks) if sample is None else 0
     return sum(result.looked_up for result in run.results("reading records", _look_up, tasks, size))

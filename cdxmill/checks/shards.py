@@ -116,7 +116,7 @@ def _lengths(index: bytes) -> dict[int, int]:
 
 def _compare(task: ShardFiles, report: CheckedShard, part: bytes | None, index: bytes) -> Iterator[Failure]:
     """Compare part and index with the shard. Requires: the shard has no faults."""
-    if task.part_file is not None and part is not None:
+    if part is not None:
         wrong = wrong_line(part, report.part, task.exact)
         if wrong is not None:
             yield Failure(str(task.part_file), None, _difference(task.name, wrong, 1))

@@ -85,7 +85,7 @@ class OpenTree:
 
     def pointers(self, key: bytes) -> list[bytes]:
         """The pointers of one key, as it is stored. Raises InputError."""
-        found = self.items([KeyRange(key, key + b"\0", True)])
+        found = self.items([KeyRange(key, key + b"\0")])
         return [pointer for items in found for _, pointer in items]
 
     def captures(self, ranges: Iterable[KeyRange]) -> Iterator[list[bytes]]:
@@ -169,7 +169,7 @@ def _ranges(query: str, match_type: str | None, kind: str) -> list[KeyRange]:
         match_type = "domain" if is_domain else "prefix" if query.endswith("*") else "exact"
         query = query[2:] if is_domain else query.removesuffix("*") if match_type == "prefix" else query
     key = query.encode("utf-8", "surrogateescape")
-    if kind == "reversed" and "://" in query and match_type in ("exact", "prefix"):
+    if kind == "reversed" and "://" in query:
         key = classic_key_of_url(query, with_scheme=match_type == "exact")
     if match_type == "exact":
         return [KeyRange(key, key + b"\0", True)]

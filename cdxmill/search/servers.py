@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from cdxmill.cluster.find import find_index
-from cdxmill.errors import AbsentError, InputError, RefusedError, UsageError
+from cdxmill.errors import AbsentError, InputError, UsageError
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.option import text_list
 from cdxmill.regex import regex
@@ -57,8 +57,6 @@ def _has_endpoint(name: str) -> bool:
         find_index(locate(name))
     except UsageError:
         return locate(f"{name}/cdx?url=example.com&limit=1").exists()
-    except RefusedError:  # reported when it is opened
-        return False
     return False
 
 

@@ -64,7 +64,8 @@ class SeveralSources:
     ) -> None:
         asked = PreparedQuery(query, skip)
         has_crawl = any(source.crawl for source in sources)
-        is_late = query.resolve_revisits or (has_crawl and not {None, CRAWL}.isdisjoint(asked.read))
+        self._reads_crawl = has_crawl and not {None, CRAWL}.isdisjoint(asked.read)
+        is_late = query.resolve_revisits or self._reads_crawl
         self._is_backwards = asked.is_reversed and query.collapse is None and not query.resolve_revisits
         early = Query(match_type=query.match_type, sort=query.sort if self._is_backwards else "default")
         rest = replace(query, page=None, sort="default" if self._is_backwards else query.sort)
@@ -95,7 +96,7 @@ class SeveralSources:
     def count(self, url: str) -> int:
         """The number of lines in the answer. Raises as `answers`."""
         first = self._opened[0]
-        if len(self._opened) == 1 and isinstance(first, SearchedCluster) and CRAWL not in self._asked.read:
+        if len(self._opened) == 1 and isinstance(first, SearchedCluster) and not self._reads_crawl:
             return self._asked.count(first.opened, self._asked.keys(url))
         return sum(map(len, self.lists(url)))
 

@@ -5,15 +5,21 @@ from __future__ import annotations
 import gzip
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import zstandard
 
 from cdxmill import recompress
+from cdxmill.capture import Damage
+from cdxmill.checks.archive_pairs import _Side
 from cdxmill.commands.per_archive.verify_archives import VerifiedArchives, verify_archives
 from cdxmill.errors import UsageError
 from cdxmill.formats.archives import zstd_dictionary
 from cdxmill.options.packing import Comparing
+from cdxmill.stages.records import read_contents
+from cdxmill.stages.records.carry_damage import DamagedPart
 
 from ..commands.test_recompress import decompressed
 from ..commands.test_recompress_proof import members, record, response
@@ -24,10 +30,10 @@ A, B, C, D, X, Y = (record("resource", name.encode() * 9) for name in "ABCDXY")
 NOT_THE_SAME = "; write it again with cdxmill recompress --replace"
 
 
-def compared(old: str, new: str) -> tuple[list[str], VerifiedArchives]:
+def compared(old: str, new: str, any_digest: bool = False) -> tuple[list[str], VerifiedArchives]:
     """What is reported about a pair, and the sums."""
     told = Told()
-    found = verify_archives(Comparing(old, new, processes=1), told)
+    found = verify_archives(Comparing(old, new, processes=1, any_digest=any_digest), told)
     return told.lines, found
 
 
@@ -107,6 +113,40 @@ def test_of_many_differences_the_first_20_are_reported_and_all_are_counted(missi
     assert lines[20:] == ([f"new.warc.gz: {more} more errors"] if more else [])
 
 
+@pytest.mark.parametrize("any_digest", [True, False])
+def test_a_wrong_digest_is_reported_once_unless_the_crawler_wrote_it(any_digest: bool) -> None:
+    right, wrong = response(b"page"), response(b"page", b"other")
+    write([A, right, wrong, B], [A, right, wrong, B])
+    lines, found = compared("old.warc", "new.warc.gz", any_digest)
+    assert (found.records, found.different, found.digests, found.wrong_digests) == (4, 0, 2, 1)
+    hint = "; compare it with another copy; use --any-digest if the crawler wrote wrong digests"
+    assert [line.startswith(f"old.warc@{at(A, right)}: ") for line in lines] == [True] * (not any_digest)
+    assert all(line.endswith(hint) for line in lines)
+
+
+def test_a_wrong_digest_that_only_the_new_archive_has_is_another_record() -> None:
+    right, wrong = response(b"page"), response(b"page", b"other")
+    write([A, right, B], [A, wrong, B])
+    lines, found = compared("old.warc", "new.warc.gz")
+    assert [line.partition(":")[0] for line in lines] == [f"new.warc.gz@{at(members(A))}"]
+    assert (found.records, found.different, found.digests, found.wrong_digests) == (2, 1, 1, 0)
+
+
+@pytest.mark.parametrize(("damaged", "more"), [(19, 0), (20, 0), (21, 1)])
+def test_of_much_damage_the_first_20_parts_are_reported_before_the_differences(
+    damaged: int, more: int
+) -> None:
+    corrupt = bytearray(gzip.compress(B))
+    corrupt[-5] ^= 1
+    Path("old.warc").write_bytes(A)
+    Path("new.warc.gz").write_bytes(corrupt * damaged + members(A, C))
+    lines, _ = compared("old.warc", "new.warc.gz")
+    causes = [line for line in lines if ": gzip" in line]
+    assert lines[: len(causes)] == causes
+    assert len(causes) == 20 - (damaged == 19)
+    assert lines[-1].endswith(": 1 more errors") or not more
+
+
 def test_the_cause_of_a_difference_is_reported_before_it() -> None:
     corrupt = bytearray(gzip.compress(B))
     corrupt[-5] ^= 1
@@ -177,6 +217,62 @@ def test_damage_is_reported_unless_its_part_was_carried_over(carried: list[bytes
     shutil.copyfile("a.warc.gz", "other.warc.gz")
     Path("out/a.warc.gz").write_bytes(members(*(one for one in carried if one not in parts)))
     assert len(compared("other.warc.gz", "out/a.warc.gz")[0]) >= len(parts)
+
+
+def test_damage_of_the_new_archive_is_reported_wherever_the_old_one_was_damaged(carried: list[bytes]) -> None:
+    corrupt = bytearray(gzip.compress(X))
+    corrupt[-5] ^= 1
+    Path("out/a.warc.gz").write_bytes(members(carried[0]) + corrupt + members(*carried[1:]))
+    assert carried[0] == A
+    lines, found = compared("a.warc.gz", "out/a.warc.gz")
+    assert found.carried == 2
+    assert any(line.startswith(f"out/a.warc.gz@{at(members(A))}: gzip") for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("carried", "reported"),
+    [
+        ([], [0, 9, 10, 19, 20, 25, 29, 30, 99]),
+        ([(10, 10)], [0, 9, 20, 25, 29, 30, 99]),
+        ([(10, 10), (20, 10)], [0, 9, 30, 99]),
+        ([(0, 9), (25, 5)], [9, 10, 19, 20, 30, 99]),
+    ],
+)
+def test_damage_in_a_part_that_was_carried_over_is_not_reported(
+    carried: list[tuple[int, int]], reported: list[int]
+) -> None:
+    damage = [Damage(offset, "x", "hint") for offset in (0, 9, 10, 19, 20, 25, 29, 30, 99)]
+    told: list[tuple[object, ...]] = []
+
+    def add(*words: object, is_first: bool) -> None:
+        told.append((*words, is_first))
+
+    side: Any = SimpleNamespace(_damage=SimpleNamespace(damage=damage), add=add)
+    _Side.report_damage(side, [DamagedPart(*one) for one in carried])
+    assert told == [(offset, "x", "hint", True) for offset in reported]
+
+
+def test_members_with_several_records_are_compared_record_by_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each archive has a temporary file of its own for them, which is read piece by piece."""
+    monkeypatch.setattr(read_contents, "LOCAL_CHUNK", 50)
+    a, b, c, d, x, y = (record("resource", name.encode() * 900) for name in "ABCDXY")
+    Path("old.warc.gz").write_bytes(gzip.compress(a + b) + gzip.compress(c + d + x))
+    Path("new.warc.gz").write_bytes(gzip.compress(a) + gzip.compress(b + c + d) + gzip.compress(x))
+    lines, found = compared("old.warc.gz", "new.warc.gz")
+    assert (lines, found.records) == ([], 5)
+    Path("new.warc.gz").write_bytes(gzip.compress(a) + gzip.compress(b + c + y) + gzip.compress(x))
+    lines, found = compared("old.warc.gz", "new.warc.gz")
+    assert (len(lines), found.records, found.different) == (1, 4, 1)
+
+
+def test_the_description_of_the_old_archive_is_no_record_of_the_new_one(proven: None) -> None:
+    assert recompress("a.warc.gz", output="said", describe=True).failures == []
+    Path("said/a.warc.zst.proof.json").unlink()
+    lines, found = compared("a.warc.gz", "said/a.warc.zst")
+    assert (lines, found.records) == ([], 3)
+    shutil.copyfile("a.warc.gz", "b.warc.gz")
+    (line,) = compared("b.warc.gz", "said/a.warc.zst")[0]
+    assert "is not in b.warc.gz" in line
 
 
 def test_a_carried_part_of_other_bytes_is_a_record_too_many(carried: list[bytes]) -> None:

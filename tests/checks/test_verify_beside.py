@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cdxmill.checks import beside
 from cdxmill.commands.clusters.zipnum import build_cluster
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.formats.clusters.manifest import splits_digest
 from cdxmill.formats.clusters.split_points import format_sequence_file, format_text, parse_text
+from cdxmill.storage.location import Location
 
 from ..material.cdx_files import write_gzip
 from ..material.clusters import write_raw_cluster
@@ -153,6 +155,16 @@ def test_a_changed_manifest_is_found(change: Callable[[dict[str, object]], objec
     assert found(cluster)
 
 
+def test_sound_shards_are_compared_with_the_manifest_though_another_is_damaged(cluster: Path) -> None:
+    change_manifest(cluster, lambda content: content["shards"][2].update(sha256="0" * 64))  # type: ignore[index]
+    shard = shard_files(cluster)[0]
+    shard.write_bytes(shard.read_bytes()[:-9])
+    lines = found(cluster)
+    assert any(line.startswith(f"{shard}@") for line in lines)
+    assert any("cdx-00002.gz: sha256 is " in line for line in lines)
+    assert not any("cdx-00000.gz: " in line and "in cluster.json" in line for line in lines)
+
+
 @pytest.mark.parametrize(
     ("shard", "line", "after", "reason"),
     [
@@ -173,6 +185,19 @@ def test_a_line_that_equals_a_split_point_belongs_to_the_shard_behind_it(
     told = found(cluster)
     assert len(told) == (reason is not None)
     assert reason is None or re.search(reason, told[0])
+
+
+def test_shards_behind_one_without_lines_are_compared_with_their_split_points(tmp_path: Path) -> None:
+    path = write_gzip(tmp_path / "a.cdxj.gz", [b"com,a)/ 2020 {}", b"org,a)/ 2020 {}"])
+    options = ZipnumOptions(shards=3, points=(b"a", b"n"), quiet=True)
+    build_cluster([str(path)], tmp_path / "C", options, Told())
+    assert found(tmp_path / "C") == []
+    points = [b"a", b"z"]
+    (tmp_path / "C/splits.txt").write_bytes(format_text(points))
+    (tmp_path / "C/splits.seq").write_bytes(format_sequence_file(points))
+    change_manifest(tmp_path / "C", lambda content: content.update(splits_sha256=splits_digest(points)))
+    reason = "starts with b'org,a)/ 2020 {}', which is below its split point b'z'"
+    assert found(tmp_path / "C") == [f"{tmp_path}/C/cdx-00002.gz: {reason}"]
 
 
 def test_split_points_with_other_line_ends_are_found(cluster: Path) -> None:
@@ -211,6 +236,27 @@ def test_of_a_moved_cluster_the_first_20_locations_are_reported(tmp_path: Path) 
     assert len(told) == 21
     assert "the file is missing or unreadable; if the cluster was moved, publish it to itself" in told[0]
     assert told[-1].endswith("cluster.loc: 11 more errors")
+
+
+def test_a_location_that_is_the_shard_itself_is_not_read_again(
+    cluster: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However it is written. A copy is read."""
+    read: list[str] = []
+
+    def other(place: Location) -> str:
+        read.append(place.text)
+        return ""
+
+    monkeypatch.setattr(beside, "sha256_of", other)
+    shards = shard_files(cluster)
+    (cluster / "copy.gz").write_bytes(shards[3].read_bytes())
+    places = [shards[0].name, str(shards[1]), f"../C/./{shards[2].name}", "copy.gz"]
+    rows = [f"{one.name}\t{place}\n" for one, place in zip(shards, places, strict=True)]
+    (cluster / "cluster.loc").write_text("".join(rows))
+    (told,) = found(cluster)
+    assert told.endswith(f"cdx-00003.gz is not at {cluster}/copy.gz: that file has other contents")
+    assert read == [f"{cluster}/copy.gz"]
 
 
 def as_directory(path: Path) -> None:

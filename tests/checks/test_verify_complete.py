@@ -129,3 +129,13 @@ def test_a_cluster_of_shards_without_an_index_is_checked(cluster: Path) -> None:
     shard.write_bytes(shard.read_bytes()[:-1])
     assert all(line.startswith(f"{shard}@") for line in found(cluster))
     assert found(cluster) != []
+
+
+def test_parts_are_missed_if_none_is_there_but_the_manifest_is(cluster: Path) -> None:
+    for path in cluster.glob("part-*"):
+        path.unlink()
+    assert [line.partition(" (")[0] for line in found(cluster)] == [
+        f"{cluster}/part-0000{number}: cannot be read" for number in range(4)
+    ]
+    (cluster / "cluster.json").unlink()
+    assert found(cluster) == []

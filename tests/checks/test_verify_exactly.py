@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
+from cdxmill.checks import beside
+from cdxmill.commands.clusters.verify import verify
+from cdxmill.errors import InputError, OutageError
+from cdxmill.options.clusters import Verifying
+from cdxmill.running.failures import Failure
 from cdxmill.storage import location, patience
+from cdxmill.storage.interface import Entry
+from cdxmill.storage.location import Location
 
 from ..storage.range_server import serving
-from .checking import found
+from .checking import Told, found
 
 NAMES = [f"cdx-{number:05d}.gz" for number in range(4)]
 USUAL = [f"{name}\t{name}" for name in NAMES]
@@ -62,6 +70,32 @@ def test_each_wrong_row_of_cluster_loc_is_reported(rows: list[str], told: list[s
     assert told_of(cluster, "cluster.loc") == [one.format(cluster, **sizes) for one in told]
 
 
+@pytest.mark.parametrize(
+    ("kept", "told"),
+    [
+        ([], ["names cdx-00009.gz, which is not a shard of this cluster"]),
+        (["cdx-00008.gz"], ["names cdx-00009.gz, which is not a shard of this cluster"]),
+        (["cdx-00009.gz"], []),
+        (["cdx-00009.gz", "cdx-00000.gz"], []),
+    ],
+)
+def test_a_row_for_a_shard_that_is_kept_for_readers_is_not_wrong(
+    kept: list[str], told: list[str], cluster: Path
+) -> None:
+    """Nor is its file looked for."""
+    (cluster / ".kept.json").write_text(json.dumps(dict.fromkeys(kept, 1.0)))
+    (cluster / "cluster.loc").write_text("".join(f"{row}\n" for row in [*USUAL, "cdx-00009.gz\tabsent.gz"]))
+    assert told_of(cluster, "cluster.loc") == told
+
+
+def test_files_of_shards_that_are_kept_for_readers_are_not_foreign(cluster: Path) -> None:
+    shutil.copyfile(cluster / NAMES[3], cluster / "cdx-00003-1.gz")
+    shutil.copyfile(cluster / "part-00003", cluster / "part-00003-1")
+    assert len(found(cluster)) == 2
+    (cluster / ".kept.json").write_text('{"cdx-00003-1.gz": 1.0}')
+    assert found(cluster) == []
+
+
 def test_without_the_manifest_rows_may_have_any_order(cluster: Path) -> None:
     (cluster / "cluster.json").unlink()
     (cluster / "cluster.loc").write_text("".join(f"{row}\n" for row in reversed(USUAL)))
@@ -97,6 +131,51 @@ def test_of_a_copy_on_a_server_only_the_size_is_compared(
             lines = told_of(cluster, "cluster.loc")
             assert len(lines) == len(told)
             assert all(line.startswith(start) for line, start in zip(lines, told, strict=True)), lines
+
+
+@pytest.mark.parametrize(("size", "is_wrong"), [(0, False), (-1, True), (None, True)])
+def test_a_copy_on_a_server_may_have_an_unknown_size(
+    size: int | None, is_wrong: bool, cluster: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local = beside._size
+    monkeypatch.setattr(beside, "_size", lambda place: size if place.is_remote else local(place))
+    rows = [*USUAL, f"{NAMES[3]}\thttps://index.example.org/copy.gz"]
+    (cluster / "cluster.loc").write_text("".join(f"{row}\n" for row in rows[:3] + rows[4:]))
+    told = told_of(cluster, "cluster.loc")
+    assert [line.partition(":")[0] for line in told] == (["cdx-00003.gz is not at https"] if is_wrong else [])
+    (cluster / "empty.gz").touch()
+    (cluster / "cluster.loc").write_text("".join(f"{row}\n" for row in [*USUAL[:3], f"{NAMES[3]}\tempty.gz"]))
+    (line,) = told_of(cluster, "cluster.loc")
+    assert line == f"cdx-00003.gz is not at {cluster}/empty.gz: that file has other contents"
+
+
+def test_a_copy_that_cannot_be_looked_up_is_an_outage(cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    status = Location.status
+
+    def failing(place: Location) -> Entry | None:
+        if place.name == "copy.gz":
+            raise OutageError(place.text, "the disk fails", "check the disk")
+        if place.name == "other.gz":
+            raise InputError(place.text, "is too long")
+        return status(place)
+
+    monkeypatch.setattr(Location, "status", failing)
+    rows = [*USUAL[:2], f"{NAMES[2]}\tother.gz", f"{NAMES[3]}\tcopy.gz"]
+    (cluster / "cluster.loc").write_text("".join(f"{row}\n" for row in rows))
+    told = Told()
+    verify(Verifying(cluster), told)
+    path = f"{cluster}/cluster.loc"
+    away = f"cdx-00002.gz is not at {cluster}/other.gz: the file is missing or unreadable"
+    assert told.items == [
+        Failure(path, None, away, "if the cluster was moved, publish it to itself"),
+        Failure(
+            path,
+            None,
+            f"cannot look up cdx-00003.gz at {cluster}/copy.gz: the disk fails",
+            "check the disk",
+            True,
+        ),
+    ]
 
 
 @pytest.mark.parametrize(

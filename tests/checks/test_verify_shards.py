@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from cdxmill.checks.shards import _difference
 from cdxmill.commands.clusters.zipnum import build_cluster
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.split_points import parse_text
-from cdxmill.stages.zipnum.check_index import numbered
+from cdxmill.stages.zipnum.check_index import WrongLine, numbered
 
 from ..material.clusters import rows_of, write_raw_cluster
 from .checking import SHARDS, Told, found
@@ -114,6 +115,60 @@ def test_shards_are_in_order_and_have_blocks_of_one_size(
     cluster = raw(tmp_path / "C", shards)
     lines = [line for line in found(cluster) if "is out of order" not in line]
     assert lines == [f"{cluster}/cdx-0000{line}" for line in told]
+
+
+def renamed(cluster: Path, names: list[str]) -> None:
+    """Give the shards other names, in the index, too."""
+    rows = [line.split(b"\t") for line in of_index(cluster)]
+    for number in range(len(names)):
+        (cluster / f"cdx-{number:05d}.gz").rename(cluster / f"{number}")
+    for number, new in enumerate(names):
+        (cluster / f"{number}").rename(cluster / new)
+    lines = [b"\t".join([row[0], names[int(row[1][4:9])].encode(), *row[2:]]) for row in rows]
+    (cluster / "cluster.idx").write_bytes(b"".join(lines))
+
+
+def test_without_the_manifest_shards_have_the_order_of_the_index(tmp_path: Path) -> None:
+    """If files or rows of cluster.loc say of more shards, that of their numbers."""
+    cluster = raw(tmp_path / "C", [[[A]], [[B]], [[C]]])
+    renamed(cluster, ["cdx-00002.gz", "cdx-00000.gz", "cdx-00001.gz"])
+    assert found(cluster) == []
+    (cluster / "cdx-00003.gz").write_bytes(gzip.compress(b""))
+    lines = found(cluster)
+    assert f"{cluster}/cdx-00002.gz@0: starts with {A!r}, but cdx-00001.gz ends with {C!r}" in lines
+
+
+def test_a_shard_that_only_cluster_loc_names_is_missed(tmp_path: Path) -> None:
+    cluster = raw(tmp_path / "C", [[[A]], [[B]]])
+    names = ["cdx-00000.gz", "cdx-00001.gz"]
+    (cluster / "cluster.loc").write_text("".join(f"{name}\t{name}\n" for name in names))
+    assert found(cluster) == []
+    (cluster / "cluster.loc").write_text("".join(f"{name}\t{name}\n" for name in [*names, "cdx-00002.gz"]))
+    assert any(line.startswith(f"{cluster}/cdx-00002.gz: cannot be read") for line in found(cluster))
+
+
+def test_faults_of_an_index_have_its_own_name(tmp_path: Path) -> None:
+    cluster = raw(tmp_path / "C", [[[A]], [[B]]])
+    (cluster / "crawl.idx").write_bytes((cluster / "cluster.idx").read_bytes() + b"x")
+    lines = found(cluster / "crawl.idx")
+    assert [line.partition(": ")[0] for line in lines] == [f"{cluster}/crawl.idx@66", f"{cluster}/crawl.idx"]
+    assert found(cluster) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (WrongLine(0, b"", b""), "its lines for s do not end with one line end"),
+        (WrongLine(2, b"", b"w" * 121), f"block 2 of s is missing, expected {b'w' * 120!r}"),
+        (WrongLine(2, b"f" * 121, b""), f"line 8 is {b'f' * 120!r}, but s has no block 2"),
+        (
+            WrongLine(1, b"f" * 121, b"w" * 121),
+            f"line 7 is {b'f' * 120!r}, but block 1 of s is {b'w' * 120!r}",
+        ),
+    ],
+)
+def test_a_wrong_line_is_told_with_its_number_in_the_file(wrong: WrongLine, told: str) -> None:
+    assert _difference("s", wrong, 7) == told
 
 
 @pytest.mark.parametrize(("damaged", "more"), [(20, []), (21, ["1 more corrupt blocks"])])

@@ -25,6 +25,10 @@ ALWAYS, TWO_YEARS = TimeRange(), TimeRange(b"2014", b"2015")
         ("*.a.com", None, ALWAYS, (b"com,a)/", b"com,a-")),
         ("a.com", "host", ALWAYS, (b"com,a)/", b"com,a*")),
         ("a.com/x a.com/z", "range", ALWAYS, (b"com,a)/x", b"com,a)/z")),
+        ("a.com/x a.com/z", "range", TWO_YEARS, (b"com,a)/x", b"com,a)/z")),
+        ("a*.com/ b.com/", "range", ALWAYS, (b"com,a*)/", b"com,b)/")),
+        ("a.com/x", "exact", ALWAYS, (b"com,a)/x ", b"com,a)/x!")),
+        ("a.com/x*", "exact", ALWAYS, (b"com,a)/x* ", b"com,a)/x*!")),
     ],
 )
 def test_a_url_or_pattern_means_exactly_these_lines(
@@ -48,6 +52,24 @@ def test_what_would_remove_more_than_was_meant_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match=reason):
         ranges_of(["a.com/x", query], match_type, ALWAYS)
+
+
+def test_ranges_of_several_queries_are_in_order_and_joined() -> None:
+    assert ranges_of(["c.com/", "a.com/b*", "a.com/b/c", "a.com/*"], None, ALWAYS) == [
+        (b"com,a)/", b"com,a)0"),
+        (b"com,c)/ ", b"com,c)/!"),
+    ]
+    assert ranges_of([], None, ALWAYS) == []
+
+
+def test_of_a_long_query_the_start_is_told() -> None:
+    with pytest.raises(UsageError, match=r"^http://x:y/a{189}: not a URL that can be removed \("):
+        ranges_of(["http://x:y/" + "a" * 300], None, ALWAYS)
+
+
+def test_a_list_may_have_other_bytes_than_utf_8(tmp_path: Path) -> None:
+    (tmp_path / "exclude.txt").write_bytes(b"http://a.com/\xff\r\n#\xff\n")
+    assert read_excluded(locate(tmp_path)) == ranges_of(["http://a.com/\udcff"], None, ALWAYS)
 
 
 def test_a_list_may_have_comments_and_overlaps(tmp_path: Path) -> None:

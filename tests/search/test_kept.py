@@ -61,7 +61,9 @@ def test_an_answer_that_fails_is_given_back(path: Path) -> None:
     held = kept.take()
     assert held.answers == 1
     kept.give_back(held)
+    assert len(open_files(path.parent)) == 1
     kept.close()
+    assert open_files(path.parent) == [], "though its reader is known here"
 
 
 def test_what_was_closed_can_be_asked_nothing_more(path: Path, directory: Path) -> None:

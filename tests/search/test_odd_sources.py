@@ -11,7 +11,7 @@ import pytest
 import cdxmill
 from cdxmill.cli.main import main
 from cdxmill.cluster.archive_index import has_archive_index, published_index
-from cdxmill.errors import InputError, RefusedError
+from cdxmill.errors import InputError, RefusedError, UsageError
 from cdxmill.storage.location import Location
 
 REVISIT = "example-url-agnostic-revisit.warc.gz"
@@ -76,6 +76,35 @@ def test_private_places_of_archives_are_not_published(
     (tmp_path / "archives.tsv").write_text(rows)
     found = published_index(Location(str(tmp_path)), Location("s3://bucket/c"), None, told.append)
     assert (found and found.decode(), len(told)) == (published, notes)
+
+
+def test_the_list_of_a_local_copy_is_the_same_or_has_the_places_that_are_named(tmp_path: Path) -> None:
+    def published(target: str, archives: str | None) -> bytes | None:
+        return published_index(Location(str(tmp_path)), Location(target), archives, told.append)
+
+    told: list[str] = []
+    rows = "a.warc.gz\t/private/a.warc.gz\nb.warc.gz\thttp://h/b.warc.gz\nb.warc.gz\t/private/b.warc.gz\n"
+    (tmp_path / "archives.tsv").write_text(rows)
+    assert published("/copy", None) == rows.encode()
+    (tmp_path / "warcs").mkdir()
+    for name in ("a.warc.gz", "b.warc.gz"):
+        (tmp_path / "warcs" / name).touch()
+    warcs = f"{tmp_path}/warcs"
+    named = f"a.warc.gz\t{warcs}/a.warc.gz\nb.warc.gz\t{warcs}/b.warc.gz\n"
+    assert published("/copy", warcs) == named.encode()
+    assert told == []
+    assert published("s3://bucket/c", warcs) is None
+    left = "2 of 2 archives not listed in s3://bucket/c: local paths and URLs with a query stay private"
+    assert told == [f"{tmp_path}/archives.tsv: note: {left}; use --archives URL"]
+    url = "http://h/warcs"
+    wanted = f"a.warc.gz\t{url}/a.warc.gz\nb.warc.gz\t{url}/b.warc.gz\n"
+    assert published("s3://bucket/c", url) == wanted.encode()
+    assert published("s3://bucket/c", None) == b"b.warc.gz\thttp://h/b.warc.gz\n"
+    assert told[1:] == [told[0].replace("2 of 2", "2 of 3")]
+    (tmp_path / "archives.tsv").unlink()
+    assert published("/copy", None) is None
+    with pytest.raises(UsageError, match=r"has no archives\.tsv, so --archives has no names to write"):
+        published("/copy", warcs)
 
 
 @pytest.mark.usefixtures("here")

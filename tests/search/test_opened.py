@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.lines.lookup_query import KeyRange
+from cdxmill.options.queries import Query
 from cdxmill.search.lookup import (
     in_order as in_argument_order,
 )
@@ -17,9 +21,9 @@ from cdxmill.search.lookup import (
     names_in,
     open_searched,
 )
-from cdxmill.search.opened import in_order, merge_backwards, page_bounds
+from cdxmill.search.opened import OpenCluster, in_order, merge_backwards, page_bounds
 from cdxmill.search.originals import Reference, first_original, query_for, reference_in
-from cdxmill.search.query import check_fields, count_blocks, stored_near
+from cdxmill.search.query import PreparedQuery, check_fields, count_blocks, stored_near
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 from cdxmill.storage.location import locate
 
@@ -58,6 +62,15 @@ def test_a_page_is_the_keys_from_a_block_to_another(
         assert page_bounds([opened.reader.index], LOW, HIGH, page, size) == wanted
 
 
+def test_the_first_page_starts_where_the_range_does_and_is_there_without_a_block(cluster: str) -> None:
+    with open_searched(cluster) as opened:
+        index = opened.reader.index
+        assert page_bounds([index], b"", HIGH, 0, 1) == (b"", b"com,a)/03 2020")
+        assert page_bounds([index, index], b"", HIGH, 1, 2) == (b"com,a)/03 2020", b"com,a)/06 2020")
+        assert page_bounds([index], b"", b"com,a", 0, 1) == (b"", b"com,a")
+        assert page_bounds([], b"a", b"b", 0, 1) == (b"a", b"b")
+
+
 @pytest.mark.parametrize(("page", "size"), [(4, 1), (2, 2), (1, 4), (1, 9)])
 def test_a_page_without_a_block_does_not_exist(page: int, size: int, cluster: str) -> None:
     with open_searched(cluster) as opened, pytest.raises(UsageError, match=f"page {page} does not exist"):
@@ -90,6 +103,12 @@ def test_the_fields_of_the_first_lines_and_of_the_lines_near_are_known(cluster: 
     with open_searched(cluster) as opened:
         found = list(stored_near(opened, b"com,a)/99", b"com,b"))
     assert [name for name in found if name[0] == "n"] == [f"n{n}" for n in (0, 1, 2, 3, 4, 5, 9, 10, 11)]
+
+
+def test_lines_that_cannot_be_read_hide_no_field_of_others(tmp_path: Path) -> None:
+    lines = [b"com,a)/ 2020 {bad", b'com,b)/ 2020 {"mine": ""}', b"com,c)/ 2020 " + b"[" * 9999]
+    with open_searched(write_raw_cluster(tmp_path / "C", [*lines, b'com,d)/ 2020 {"yours": ""}'])) as opened:
+        assert {"mine", "yours"} <= set(stored_near(opened, b"", b"\xff"))
 
 
 def test_an_unknown_field_is_reported_with_those_that_are_known() -> None:
@@ -232,3 +251,62 @@ def test_the_original_is_the_first_line_with_the_digest_that_is_no_revisit() -> 
     assert found.line == lines[4]
     assert found.location.digest == "A"
     assert first_original(lines, "C") is None
+
+
+EVEN, ODD = LINES[::2], [*LINES[1::2], LINES[0]]
+
+
+@contextmanager
+def both(tmp_path: Path, *parts: list[bytes]) -> Iterator[OpenCluster]:
+    """Clusters that are read as one."""
+    with ExitStack() as files:
+        first = len(list(tmp_path.iterdir()))
+        names = [write_raw_cluster(tmp_path / f"{n}", lines, 3) for n, lines in enumerate(parts, first)]
+        yield OpenCluster.of(*(files.enter_context(open_searched(name)).reader for name in names))
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(b"", b"\xff"), (LOW, HIGH), (b"com,a)/99", b"com,b"), (b"", b"a")]
+)
+def test_lines_of_other_clusters_are_as_if_they_were_in_the_first(
+    low: bytes, high: bytes, tmp_path: Path
+) -> None:
+    wanted = [line for line in LINES if low <= line < high]
+    with both(tmp_path, EVEN, sorted(ODD), LINES[3:5]) as opened:
+        assert [line for lines in opened.lines(low, high) for line in lines] == wanted
+        assert [line for lines in opened.lines(low, high, few=True) for line in lines] == wanted
+        latest = [lines for lines in opened.backwards(low, high) if lines]
+        assert [line for lines in latest for line in lines[::-1]] == wanted[::-1]
+        assert all(lines == sorted(lines) for lines in latest)
+        assert opened.is_merged(low, high)
+        counts = (
+            len(found)
+            for found in (opened.indexes(low, high), opened.own_indexes(low, high), opened.sources(low, high))
+        )
+        assert tuple(counts) == (3, 1, 1)
+        prepared = PreparedQuery(Query())
+        assert prepared.count(opened, KeyRange(low, high)) == len(wanted)
+        assert [line for lines in prepared.answer(opened, KeyRange(low, high)) for line in lines] == wanted
+    with both(tmp_path, LINES) as opened:
+        assert not opened.is_merged(low, high)
+        assert [line for lines in opened.lines(low, high) for line in lines] == wanted
+        assert [line for lines in opened.backwards(low, high) for line in lines[::-1]] == wanted[::-1]
+
+
+@pytest.mark.parametrize("is_backwards", [True, False])
+def test_damage_of_another_cluster_names_it(is_backwards: bool, tmp_path: Path) -> None:
+    with both(tmp_path, EVEN, sorted(ODD)) as opened:
+        shard = tmp_path / "1/cdx-00000.gz"
+        shard.write_bytes(bytes(len(shard.read_bytes())))
+        with pytest.raises(InputError) as found:
+            list((opened.backwards if is_backwards else opened.lines)(b"", b"\xff"))
+    assert str(found.value).startswith(f"{tmp_path}/1: cdx-00000.gz@")
+
+
+def test_lines_of_another_cluster_that_are_not_sorted_are_damage(tmp_path: Path) -> None:
+    for parts in ((EVEN, [LINES[1], LINES[5], LINES[3]]), ([LINES[1], LINES[5], LINES[3]], EVEN)):
+        with (
+            both(tmp_path, *parts) as opened,
+            pytest.raises((InputError, DamagedCluster), match="not sorted"),
+        ):
+            list(opened.lines(b"", b"\xff"))

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from cdxmill.search.originals import first_original, query_for, reference_in
+from cdxmill.search.originals import Reference, first_original, query_for, reference_in
 
 
 def line(**fields: str) -> bytes:
@@ -46,5 +46,10 @@ def test_the_first_capture_with_the_content_is_the_original() -> None:
 def test_captures_are_searched_near_the_date_that_the_revisit_names(date: bytes, moment: str) -> None:
     headers = {b"warc-refers-to-target-uri": b"http://a.com/", b"warc-refers-to-date": date}
     reference = reference_in(headers)
-    assert query_for(reference, "20200202020202").closest == moment
+    query = query_for(reference, "20200202020202")
+    assert (query.match_type, query.sort, query.closest) == ("exact", "closest", moment)
     assert reference_in({}).date == ""
+
+
+def test_a_timestamp_with_milliseconds_is_cut_to_seconds() -> None:
+    assert query_for(Reference("http://a.com/", ""), "20200202020202123").closest == "20200202020202"

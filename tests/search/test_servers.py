@@ -117,6 +117,18 @@ def test_what_is_no_line_is_an_error(line: bytes, server: RangeServer) -> None:
         answer(server, "a.com/0")
 
 
+def test_of_a_long_line_that_is_none_the_start_is_told(server: RangeServer) -> None:
+    serve(server, f"url=a.com%2F0{END}", text(b"x" * 200))
+    with pytest.raises(InputError, match=r"\(b'x{80}'\); give the URL of a CDX server with pywb's API$"):
+        answer(server, "a.com/0")
+
+
+def test_a_url_of_other_bytes_is_asked_for_as_it_is(server: RangeServer) -> None:
+    with pytest.raises(AbsentError):
+        answer(server, "http://a.com/\udcff")
+    assert asked(server)[0] == f"url=http%3A%2F%2Fa.com%2F%FF{END}"
+
+
 def test_an_invalid_url_is_not_sent(server: RangeServer) -> None:
     with pytest.raises(UsageError, match="not a URL that can be looked up"):
         answer(server, "http://a.com:port/")
@@ -151,8 +163,23 @@ def test_a_collection_is_searched_by_its_endpoint_if_it_is_no_cluster(server: Ra
     assert (
         with_servers(f"{site}/x, local, {site}/c,{site}/none") == f"{site}/x/cdx,local,{site}/c,{site}/none"
     )
+    server.seen.clear()
     for name in ("a, b", f"{site}/x/cdx", f"{site}/x.cdxj", f"{site}/x/", f"{site}"):
         assert with_servers(name) == name
+    assert with_servers(f"{site}/x") == f"{site}/x/cdx"
+    assert server.seen == [], "the first answer is kept"
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_collection_that_refuses_its_index_is_searched_by_its_endpoint(
+    status: int, server: RangeServer
+) -> None:
+    """A server answers so for a missing file, too."""
+    server.add("/x/cluster.idx", b"").statuses = [status] * 99
+    server.add("/x/cdx?url=example.com&limit=1", b"").statuses = [status]
+    assert with_servers(f"{server.url}/x") == f"{server.url}/x"
+    servers._has_endpoint.cache_clear()
+    assert with_servers(f"{server.url}/x") == f"{server.url}/x/cdx"
 
 
 def test_another_dialect_is_refused(server: RangeServer) -> None:

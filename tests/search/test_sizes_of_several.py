@@ -9,7 +9,7 @@ import pytest
 from cdxmill.errors import InputError, UsageError
 from cdxmill.options.queries import Query
 from cdxmill.search.query import Estimate, Pages
-from cdxmill.search.several import open_several, source_of
+from cdxmill.search.several import SeveralSources, open_several, source_of
 from cdxmill.search.sources import check_read_once, find_sources, state_of
 
 from ..material.cdx_files import write_plain
@@ -67,6 +67,22 @@ def test_pages_are_those_of_all_blocks(
     sources = find_sources(",".join(names[one] for one in chosen.split()), None)
     with open_several(sources, Query(page_size=size)) as several:
         assert several.count_pages(url) == wanted
+
+
+def test_pages_are_counted_without_filters(names: dict[str, str]) -> None:
+    """As in pywb. Only lines of as many blocks as there are sources are looked at."""
+    with open_several(find_sources(names["all"], None), Query(page_size=10, filter="=status:999")) as several:
+        assert several.count_pages("*.org") == Pages(5, 10, 41)
+        assert several.count_pages("http://a.com/page/0007") == Pages(0, 10, 0)
+
+
+def test_the_lines_of_a_single_cluster_are_counted_without_making_their_lists(
+    names: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SeveralSources, "lists", None)
+    for query in (Query(), Query(filter="=crawl:x"), Query(filter="404")):
+        with open_several(find_sources(names["all"], None), query) as several:
+            several.count("a.com/*")
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cdxmill.errors import UsageError
+from cdxmill.errors import CorruptError, UsageError
 from cdxmill.formats.tree.pointer_layout import Layout
 from cdxmill.options.trees import TreeQuery
 from cdxmill.search.prefix_index import (
@@ -17,10 +19,11 @@ from cdxmill.search.prefix_index import (
     resumed,
 )
 from cdxmill.search.tree_ahead import batch_of
-from cdxmill.search.tree_query import PreparedTreeQuery, check_stored, search_tree
+from cdxmill.search.tree_query import PreparedTreeQuery, _invalid_of, check_stored, search_tree
 
 from ..material.cdx_files import write_plain
 from ..material.trees import LINES, build
+from ..stages.trees_in_memory import pages, tree_of
 
 CAPTURE, CLASSIC, NUMBERS = (Layout(text) for text in ("capture", "classic", "n:u64"))
 Ranges = list[tuple[bytes, bytes]]
@@ -44,6 +47,7 @@ def one(key: bytes) -> tuple[bytes, bytes]:
         ("http://example.com/a*", None, [(b"com.example/a", b"com.example/b")]),
         ("com.example/a", "prefix", [(b"com.example/a", b"com.example/b")]),
         ("example.com", "host", [(b"com.example/", b"com.example0"), (b"com.example:", b"com.example;")]),
+        ("https://example.com/a", "prefix", [(b"com.example/a", b"com.example/b")]),
         (
             "*.example.com",
             None,
@@ -140,6 +144,16 @@ def test_a_range_of_a_prefix_ends_where_no_key_starts_so() -> None:
     assert resumed(ranges, b"d") == []
 
 
+def test_a_star_means_all_urls_only_without_a_match_type() -> None:
+    assert [found[:2] for found in key_ranges_of_url("*", CLASSIC, "prefix")] == [(b"*/", b"*0")]
+
+
+def test_a_range_of_one_url_says_so() -> None:
+    for layout in (CAPTURE, CLASSIC, NUMBERS):
+        for query, wanted in (("http://a.com/x", True), ("http://a.com/x*", False), ("*", False)):
+            assert [found.is_one_url for found in key_ranges(query, layout)] == [wanted]
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> str:
     return build(tmp_path, write_plain(tmp_path / "a.cdxj", LINES), block_size=1000)
@@ -229,3 +243,94 @@ def test_the_layout_of_a_tree_may_be_named_if_it_is_the_same(tree: str) -> None:
         open_prefix_index(tree, "classic"),
     ):
         pass
+
+
+def printed(tree: str, asked: str, **options: Any) -> list[bytes]:
+    with open_prefix_index(tree) as index:
+        lists = search_tree(index, [asked], PreparedTreeQuery(TreeQuery(**options), index.layout))
+        return [line for lines in lists for line in lines]
+
+
+def test_lines_are_printed_as_they_are_asked_for(tree: str) -> None:
+    """Fields may have the names of other tools, and the header is that of the format."""
+    (line,) = printed(tree, "http://blog.example.com/")
+    assert line.startswith(
+        b'com,example,blog)/ 20200101000000 {"url": "http://blog.example.com/", "length": "99"'
+    )
+    assert printed(tree, "http://blog.example.com/", output="text", fields=("original", "offset")) == [
+        b"http://blog.example.com/ 5"
+    ]
+    with open_prefix_index(tree) as index:
+        prepared = PreparedTreeQuery(TreeQuery(output="csv", fields=("original", "offset")), index.layout)
+        assert prepared.header == b"url,offset"
+        assert PreparedTreeQuery(TreeQuery(), index.layout).header is None
+
+
+def test_a_search_starts_at_a_key(tree: str) -> None:
+    whole = printed(tree, "*")
+    assert printed(tree, "*", resume="com,examples)/") == whole[-2:]
+    assert printed(tree, "*", resume="") == whole
+    assert printed(tree, "example.com/29*", resume="com,example)/298") == whole[2 * 298 : 2 * 300]
+    prepared = PreparedTreeQuery(TreeQuery(resume="com,\udcff"), CAPTURE)
+    assert [found.low for found in prepared.ranges("*")] == [b"com,\xff"]
+
+
+def test_the_pointers_of_a_key_are_its_own(tree: str) -> None:
+    with open_prefix_index(tree) as index:
+        for key, number in ((b"com,example)/001", 2), (b"com,example)/00", 0), (b"org,example)/", 1)):
+            found = index.pointers(key)
+            assert [len(pointer) for pointer in found] == [index.layout.size] * number
+
+
+def test_a_tree_without_captures_has_no_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_bytes(b"a\t1\n")
+    numbers = build(tmp_path, tmp_path / "a.tsv", layout="n:u64")
+    reason = r"x\.tree: the layout 'n:u64' has no captures; use cdxmill prefix-index search$"
+    with open_prefix_index(numbers) as index, pytest.raises(UsageError, match=reason):
+        list(index.captures([]))
+    with pytest.raises(UsageError, match="layout"), open_prefix_index(numbers, "no layout"):
+        pass
+
+
+def test_items_without_captures_are_keys_and_numbers(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_bytes(b"a\t1 2\nb\t3 4\nc\t5 6\n")
+    numbers = build(tmp_path, tmp_path / "a.tsv", layout="n:u64,m:u8")
+    assert printed(numbers, "*") == [b"a\t1\t2", b"b\t3\t4", b"c\t5\t6"]
+    assert printed(numbers, "b*", match_type="exact") == []
+    assert printed(numbers, "b") == [b"b\t3\t4"]
+    assert printed(numbers, "*", limit=2, resume="b") == [b"b\t3\t4", b"c\t5\t6"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_nothing_is_read_behind_the_last_line_that_is_wanted(
+    limit: int, tree: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lines(*given: object) -> Iterator[list[bytes]]:
+        yield [b"a"]
+        yield [b"b", b"c"][: limit - 1]
+        raise AssertionError
+
+    with open_prefix_index(tree) as index:
+        prepared = PreparedTreeQuery(TreeQuery(limit=limit), index.layout)
+        monkeypatch.setattr(prepared, "lines", lines)
+        found = search_tree(index, ["com,a", "com,b"], prepared)
+        assert [line for some in found for line in some] == [b"a", b"b", b"c"][:limit]
+
+
+def test_a_line_that_cannot_be_read_is_damage() -> None:
+    with pytest.raises(CorruptError, match=r"^x\.tree: no JSON$"):
+        _invalid_of("x.tree")(b"", ValueError("no JSON"))
+
+
+def test_the_pointers_of_a_file_of_2012_are_named_by_the_user(tmp_path: Path) -> None:
+    items = [(b"a", b"\1\2"), (b"b", b"\3\4")]
+    path = tmp_path / "x.tree"
+    path.write_bytes(tree_of(items, 64))
+    for layout, wanted in (("n:u16", [b"a\t513", b"b\t1027"]), ("n:u8,m:u8", [b"a\t1\t2", b"b\t3\t4"])):
+        with open_prefix_index(path, layout) as index:
+            prepared = PreparedTreeQuery(TreeQuery(), index.layout)
+            assert [line for lines in search_tree(index, ["*"], prepared) for line in lines] == wanted
+    path.write_bytes(tree_of(pages(300), 64)[:99])
+    hint = r"; if its pointers are others than \S+, name them with --layout"
+    with pytest.raises(CorruptError, match=hint), open_prefix_index(path) as index:
+        list(index.items(key_ranges("*", CLASSIC)))
