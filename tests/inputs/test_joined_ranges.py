@@ -215,7 +215,7 @@ def test_a_range_is_begun_if_that_saves_time(
 
 def test_the_time_of_the_last_request_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter([10.0, 12.0, 20.0, 21.0])
-    monkeypatch.setattr(joined_ranges.time, "monotonic", lambda: next(times))
+    monkeypatch.setattr("time.monotonic", lambda: next(times))
     monkeypatch.setattr(Location, "open_ranges", lambda self: nullcontext(lambda offset, size: b"x" * size))
     ranges = OpenRanges(lambda: None)
     opened = ranges.opened(locate("a"))
