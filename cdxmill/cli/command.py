@@ -150,7 +150,7 @@ def _value(field: Declared, given: Mapping[str, Any]) -> Any:
             raise UsageError(f"{' and '.join(map(field.spelled, chosen))} cannot be used together")
         return chosen[0] if chosen else field.default
     value = list(given[field.name]) if field.is_repeated else given[field.name]
-    return field.default if value in (None, []) and not field.is_required else value
+    return field.default if value in (None, []) else value
 
 
 def _is_given(field: Declared) -> bool:

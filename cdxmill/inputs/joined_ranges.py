@@ -100,7 +100,7 @@ class JoinedRanges:
 
         def read_at(offset: int, size: int) -> bytes:
             index = offset - self._start
-            return self._fetched(index, min(size, self._size - index)) if 0 <= index < self._size else b""
+            return self._fetched(index, size) if 0 <= index < self._size else b""
 
         return self.archive.within(read_at), self._start, self._start + self._size
 

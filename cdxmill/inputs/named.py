@@ -263,7 +263,7 @@ def check_name(path: str, label: str = "") -> None:
         reason = f"a name in the path has more than {_LONGEST} bytes"
     if reason:
         label = label or path
-        shown = label if len(label) < _LONGEST else f"{label[:_LONGEST]}..."
+        shown = label if len(label) <= _LONGEST else f"{label[:_LONGEST]}..."
         raise InputError(shown, reason, "check the name")
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import click
 import pytest
 
+from cdxmill import messages
+from cdxmill.cli import main as main_module
+from cdxmill.cli.command import ClosedPipe
 from cdxmill.cli.main import COMMANDS, main
 from cdxmill.errors import CdxmillError, InputError, StoppedError, UsageError
 from cdxmill.stages import native
@@ -16,6 +23,9 @@ from cdxmill.version import __version__
 
 _IMPORTED = """
 import sys
+from cdxmill import messages
+from cdxmill.cli import main as main_module
+from cdxmill.cli.command import ClosedPipe
 from cdxmill.cli.main import main
 main(sys.argv[1:])
 print(*sorted(name.rpartition(".")[2] for name in sys.modules if name.startswith("cdxmill.cli.")), file=sys.stderr)
@@ -162,3 +172,151 @@ def test_help_that_nobody_reads_ends_silently(option: str) -> None:
     finally:
         os.close(writer)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_script_of_a_shell_is_printed(shell: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--completion", shell]) == 0
+    out, error = capfd.readouterr()
+    assert f"_CDXMILL_COMPLETE={shell}_complete" in out
+    assert error == ""
+
+
+def test_a_shell_asks_for_completions(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_CDXMILL_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "cdxmill look")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert main(["index"]) == 0
+    assert capfd.readouterr().out == "plain,lookup\n"
+
+
+@pytest.mark.parametrize("call", ["--help", "lookup -h", "prefix-index --help", "prefix-index search --help"])
+def test_each_help_ends_with_the_exit_status(call: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(call.split()) == 0
+    text = " ".join(capfd.readouterr().out.split())
+    assert " ".join(main_module.EXIT_STATUS.split()) in text
+
+
+def test_without_a_command_the_help_is_an_error(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    out, error = capfd.readouterr()
+    assert out == ""
+    assert error.startswith("Usage: cdxmill [OPTIONS] COMMAND [ARGS]...\n\n  Build CDX indexes")
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("lookup", "Missing argument 'CLUSTER'; see cdxmill lookup --help"),
+        ("prefix-index search", "Missing argument 'FILE'; see cdxmill prefix-index search --help"),
+        ("xyzzyx", "No such command 'xyzzyx'; see cdxmill --help"),
+        ("lookp", "No such command 'lookp'; did you mean lookup?; see cdxmill --help"),
+        ("--lookup", "No such option: --lookup; see cdxmill --help"),
+    ],
+)
+def test_wrong_usage_names_the_help_of_its_command(
+    call: str, told: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(call.split()) == 2
+    assert capfd.readouterr().err == f"cdxmill: {told}\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "told"),
+    [
+        (click.exceptions.Exit(7), 7, ""),
+        (click.ClickException("a\nb."), 2, "cdxmill: a b; see cdxmill --help\n"),
+        (click.Abort(), 130, "cdxmill: interrupted\n"),
+        (ClosedPipe(), 141, "discarded\n"),
+        (OSError(errno.ENOSPC, "No space", "a"), 3, "cdxmill: a: No space; free space, then run it again\n"),
+    ],
+    ids=["exit", "click", "abort", "closed", "full"],
+)
+def test_a_command_that_ends_early_has_a_status(
+    error: BaseException,
+    status: int,
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("cdxmill.search.lookup.lookup", fail)
+    monkeypatch.setattr(main_module, "discard_output", lambda: print("discarded", file=sys.stderr))
+    assert main(["lookup", "C", "http://a.com/"]) == status
+    assert capfd.readouterr().err == told
+
+
+def test_what_cannot_be_written_to_stdout_is_not_tried_again_at_the_exit(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    flushed: list[int] = []
+
+    class Failing(io.StringIO):
+        def flush(self) -> None:
+            flushed.append(1)
+            raise OSError(errno.EIO, "sick")
+
+    monkeypatch.setattr(main_module, "discard_output", lambda: print("discarded", file=sys.stderr))
+    monkeypatch.setattr(sys, "stdout", Failing())
+    assert main_module._system_error(OSError(errno.ENOSPC, "No space")) == 3
+    assert capfd.readouterr().err == "discarded\ncdxmill: No space; free space, then run it again\n"
+    assert flushed == [1]
+
+
+@pytest.mark.parametrize("has_reader", [True, False])
+@pytest.mark.parametrize("error", [BrokenPipeError(errno.EPIPE, "sick"), OSError(errno.EIO, "sick")])
+def test_a_broken_pipe_is_that_of_stdout_if_this_has_no_reader(
+    has_reader: bool, error: OSError, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(main_module, "_stdout_has_no_reader", lambda: not has_reader)
+    monkeypatch.setattr(main_module, "discard_output", lambda: print("discarded", file=sys.stderr))
+    is_end = isinstance(error, BrokenPipeError) and not has_reader
+    assert main_module._system_error(error) == (141 if is_end else 3)
+    assert capfd.readouterr().err.startswith("discarded\n" if is_end else "cdxmill: sick; ")
+
+
+def test_a_reader_of_stdout_is_seen() -> None:
+    kept, (reader, writer) = os.dup(1), os.pipe()
+    try:
+        os.dup2(writer, 1)
+        assert not main_module._stdout_has_no_reader()
+        os.close(reader)
+        assert main_module._stdout_has_no_reader()
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(writer)
+
+
+@pytest.mark.parametrize(("free", "closed"), [([7], 7), ([0, 1, 2, 3], 3), ([2, 5], 5)])
+def test_closed_streams_are_filled_and_no_file_stays_open(
+    free: list[int], closed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers, found = iter(free), list[int]()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", lambda path, flags: next(numbers))
+        patch.setattr(os, "close", found.append)
+        main_module._fill_closed_streams()
+    assert found == [closed]
+    assert list(numbers) == []
+
+
+def test_a_run_in_a_process_that_goes_on_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+    monkeypatch.setattr(messages, "_notes", {"are printed": False})
+    monkeypatch.setattr(main_module, "_fill_closed_streams", lambda: begun.append("streams"))
+    monkeypatch.setitem(
+        sys.modules,
+        "cdxmill.storage.hosts",
+        SimpleNamespace(begin_run=lambda: begun.append("run")),
+    )
+    assert main(["--version"]) == 0
+    assert begun == ["streams", "run"]
+    assert messages._notes == {"are printed": True}
+    monkeypatch.delitem(sys.modules, "cdxmill.storage.hosts")
+    monkeypatch.setattr(sys, "argv", ["cdxmill", "--version"])
+    assert main() == 0

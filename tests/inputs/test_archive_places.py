@@ -70,6 +70,8 @@ LINE = record_location(
     b'com,a)/ 2020 {"url": "http://a.com/", "filename": "a.warc.gz", "offset": "0", "length": "9"}'
 )
 
+LINE_OF_ANY = LINE._replace(length=None)
+
 
 def error_of(store: ArchiveStore, line: RecordLocation = LINE) -> InputError:
     with pytest.raises(InputError) as caught:
@@ -211,3 +213,24 @@ def test_the_dictionary_of_an_archive_on_a_server_is_read_once_by_all_runs(
             assert b"".join(found.content()) == contents[0]
             store.close()
         assert server.ranges("/a.warc.zst").count("bytes=0-131071") == 1, "then the cache has it"
+
+
+def test_of_several_records_that_differ_from_the_line_the_first_is_given() -> None:
+    found, reason = (store := listed("absent.warc.gz", "one.warc.gz", "two.warc.gz")).fetch_line(LINE_OF_ANY)
+    assert (b"".join(found.content()), reason is None) == (record("one"), False)
+    store.close()
+
+
+def test_a_folder_in_a_wacz_has_the_archives_below_it() -> None:
+    Path("full.wacz").write_bytes(make_wacz({"archive/a.warc.gz": b""}))
+    for folder in ("full.wacz/archive", "full.wacz/archive/"):
+        (place,) = ArchiveStore(folder).locations("a.warc.gz")
+        assert place.text == "full.wacz/archive/a.warc.gz"
+
+
+def test_the_user_may_name_an_archive_above_the_current_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("below").mkdir()
+    monkeypatch.chdir("below")
+    store = ArchiveStore(None)
+    assert b"".join(store.fetch_named("../one.warc.gz", 0, None).content()) == record("one")
+    store.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import gzip
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from cdxmill.options.archives import ArchiveInputs, NamedInputs
 from cdxmill.running.failures import Failure, Failures
 
 from ..material.wacz_files import make_wacz
+from ..storage.range_server import serving
 from .test_pipes import named_pipe
 
 WARC = b"WARC/1.0\r\n"
@@ -173,3 +176,93 @@ def test_an_entry_of_a_manifest_has_a_place_a_name_and_a_line(line: str, path: s
     (found,) = find_archives(ArchiveInputs(manifest="list", root="root"), Failures())
     assert (found.path, found.filename, found.label) == (path, filename, f"list:3: {path}")
     assert (found.is_listed, found.manifest, found.name) == (True, "list", line.strip().split("\t")[-1] if "title" not in line else "x/a.warc")  # fmt: skip
+
+
+def packed(data: bytes) -> bytes:
+    return gzip.compress(data, mtime=0)
+
+
+@pytest.mark.parametrize(
+    ("data", "is_archive"),
+    [
+        (b"WARC/1.0\r\nx", True),
+        (b"WARC/\n", True),
+        (b"WARC", False),
+        (b"filedesc://a.arc 0.0.0.0 2020\n", True),
+        (b"filedesc:/a.arc\n", False),
+        (b"\x28\xb5\x2f\xfd\x20\x00", True),
+        (b"\x28\xb5\x2f", False),
+        (b"x WARC/1.0\r\n", False),
+        (packed(b"WARC/1.0\r\nx"), True),
+        (packed(b"filedesc://a.arc 0.0.0.0 2020\n"), True),
+        (packed(b"WARC/1.0\r\nx")[:24], True),
+        (packed(b"d/a.warc\n"), False),
+        (b"\x1f\x8cd/a.warc\n", False),
+    ],
+)
+def test_an_archive_is_no_manifest(data: bytes, is_archive: bool) -> None:
+    Path("list").write_bytes(data)
+    if is_archive:
+        with pytest.raises(UsageError, match=r"^list is an archive, not a manifest, which is a text"):
+            find_archives(ArchiveInputs(manifest="list"), Failures())
+    else:
+        assert len(find_archives(ArchiveInputs(manifest="list"), Failures())) == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "path"),
+    [
+        (codecs.BOM_UTF16_LE + "d/ä.warc\n".encode("utf-16-le"), "d/ä.warc"),
+        (codecs.BOM_UTF16_BE + "d/ä.warc\n".encode("utf-16-be"), "d/ä.warc"),
+        (codecs.BOM_UTF16_LE + "d/a.warc\n".encode("utf-16-le") + b"x", "d/a.warc"),
+        (codecs.BOM_UTF8 + "d/ä.warc\n".encode(), "d/ä.warc"),
+        (b"d/\xff.warc\n", "d/\udcff.warc"),
+        (packed(b"d/a.warc\n") + packed(b"#\n"), "d/a.warc"),
+    ],
+)
+def test_a_manifest_may_have_any_encoding(data: bytes, path: str) -> None:
+    Path("list").write_bytes(data)
+    assert find_archives(ArchiveInputs(manifest="list"), Failures())[0].path == path
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("absent", "No such file or directory"),
+        ("d", "Is a directory"),
+        ("cut.gz", "Compressed file ended before the end-of-stream marker was reached"),
+        ("bad.gz", "Error -3 while decompressing data: unknown compression method"),
+        ("a\0b", "embedded null byte"),
+        ("ftp://h/list", r".+"),
+    ],
+)
+def test_a_manifest_that_cannot_be_read_is_wrong_usage_with_its_reason(name: str, reason: str) -> None:
+    Path("cut.gz").write_bytes(packed(b"d/a.warc\n" * 99)[:-9])
+    Path("bad.gz").write_bytes(b"\x1f\x8b\x07" + bytes(30))
+    with pytest.raises(UsageError, match=rf"^the manifest {name} cannot be read \({reason}\); check it$"):
+        find_archives(ArchiveInputs(manifest=name), Failures())
+
+
+def test_a_manifest_may_be_on_a_server_in_a_file_url_or_on_standard_input(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("list").write_text("d/a.warc\n")
+    with serving() as server:
+        server.add("/list", b"d/a.warc\n")
+        for name in (f"{server.url}/list", (directory / "list").as_uri(), "list"):
+            assert [one.path for one in find_archives(ArchiveInputs(manifest=name), Failures())] == [
+                "d/a.warc"
+            ]
+        with pytest.raises(UsageError, match=rf"^the manifest {server.url}/no cannot be read \((?!http)"):
+            find_archives(ArchiveInputs(manifest=f"{server.url}/no"), Failures())
+    with Path("list").open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        assert names("d", manifest="-") == ["a.warc", "d/a.warc"]
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(UsageError, match=r"no archives found in -; "):
+        find_archives(ArchiveInputs(manifest="-"), Failures())
+
+
+def test_a_dictionary_that_is_named_is_read_before_anything_is_searched() -> None:
+    with pytest.raises(UsageError, match=r"^--dictionary: absent: cannot be read"):
+        find_archives(ArchiveInputs(["d"], dictionary="absent"), Failures())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,9 +17,12 @@ from cdxmill.inputs.cdx_files import (
     Inventory,
     check_formats,
     have_changed,
+    read_pieces,
     read_sorted,
     take_inventory,
 )
+from cdxmill.stages.window import ReadAt
+from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import Location
 
 from ..material.cdx_files import write_gzip
@@ -161,3 +166,77 @@ def test_a_sorted_gzip_file_that_ends_in_a_line_is_no_run(missing: int, is_run: 
     parts = text[:3000], text[3000 : len(text) - missing]
     Path("a.cdxj.gz").write_bytes(b"".join(map(gzip.compress, parts)))
     assert (read_sorted("a.cdxj.gz", 1 << 20, lambda piece: None) is not None) == is_run
+
+
+def test_a_gzip_file_of_one_member_or_that_begins_with_text_is_no_run() -> None:
+    lines = [b"com,%03d)/ 2020 {}" % number for number in range(300)]
+    taken: list[bytes] = []
+    one = write_gzip(Path("one.cdxj.gz"), lines, 1)
+    assert read_sorted(str(one), 1 << 20, taken.append) is None
+    Path("text").write_bytes(b"\n".join(lines) + b"\n" + one.read_bytes())
+    assert read_sorted("text", 1 << 20, taken.append) is None
+    assert taken == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "head", "is_empty"),
+    [
+        (Entry(0, 5.0), b"", True),
+        (Entry(0, 5.0), b"x", False),  # a server that tells no size
+        (Entry(1, 5.0), b"", False),
+        (Entry(0, 5.0, is_directory=True), b"", False),
+        (None, b"", False),
+    ],
+)
+def test_a_file_is_empty_if_it_has_neither_a_size_nor_bytes(
+    entry: Entry | None, head: bytes, is_empty: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cdx_files, "look", lambda place, size: (entry, head))
+    for formats in (True, False):
+        (source,) = take_inventory(["http://127.0.0.1:9/a"], formats).sources
+        assert source.is_empty == is_empty
+        assert source[1:3] == ((0, 0) if entry is None else (entry.size, 5.0))
+
+
+def test_a_small_file_is_read_once_for_its_format(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cdx_files, "read_pieces", lambda *asked: pytest.fail("the head has all lines"))
+    paths = files({"a": LINE, "b": LINE[:-1], "c": b" CDX N b a\n", "d": b" CDX N b a", "e": b""})
+    assert [one.fields for one in take_inventory(paths, formats=True).sources] == [0, 0, None, None, None]
+
+
+def test_of_files_of_one_size_the_heads_are_always_of_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cdx_files, "_HEADS", 1)
+    contents = {"b": LINE.replace(b"a)", b"b)"), "c": LINE, "a": LINE.replace(b"a)", b"z)")}
+    for names in (["b", "c", "a"], ["c", "a", "b"]):
+        files({name: contents[name] for name in names})
+        known, few = take_inventory(names, formats=True), take_inventory(names)
+        assert list(few.heads()) == [LINE]
+        for name in names:
+            Path(name).unlink()
+        assert list(known.heads()) == [LINE], "they were kept"
+
+
+def test_the_state_of_a_file_on_a_server_has_its_url() -> None:
+    assert CdxSource(Location("http://h/a"), 3, 5.0).state() == ("http://h/a", 3, 5.0)
+
+
+def test_the_first_read_of_a_file_has_the_size_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    @contextmanager
+    def opened(path: str) -> Iterator[ReadAt]:
+        data = Path(path).read_bytes()
+
+        def read_at(offset: int, size: int) -> bytes:
+            sizes.append(size)
+            return data[offset : offset + size]
+
+        yield read_at
+
+    monkeypatch.setattr(cdx_files, "open_unchanged", opened)
+    files({"a": LINE * 100})
+    assert b"".join(read_pieces("a", 500)) == LINE * 100
+    assert sizes.pop(0) == 500
+    sizes.clear()
+    assert b"".join(read_pieces("a")) == LINE * 100
+    assert sizes[0] > 500

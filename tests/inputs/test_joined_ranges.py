@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from cdxmill.inputs import joined_ranges
 from cdxmill.inputs.joined_ranges import GAP, JOINED, JoinedRanges, OpenRanges, is_one_request
 from cdxmill.stages.records.fetch_record import NoRecord
-from cdxmill.storage.location import locate
+from cdxmill.storage.location import Location, locate
 
 from ..storage.range_server import serving
 
@@ -167,3 +168,72 @@ def test_only_of_a_far_archive_a_range_is_begun(
         assert len(waited) == opened.requests == 1
         while ranges:
             ranges.popitem()
+
+
+@pytest.mark.parametrize(("size", "is_in_memory"), [(19, True), (20, False)])
+def test_a_range_of_the_largest_size_is_begun_and_kept_in_memory(
+    size: int, is_in_memory: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joined_ranges, "_HELD", 19)
+    archive = Archive()
+    archive.ranges.begin(5, size)
+    assert (archive.ranges._begun is not None) == is_in_memory
+    archive.ranges.fetch(5, size, tmp_path / "new")
+    assert (tmp_path / "new").exists() != is_in_memory
+    assert len(archive.asked) == 1
+    archive.answers([(5, size)])
+    assert len(archive.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "is_open", "seconds", "is_begun"),
+    [
+        ("http://h/a", False, 0.6, True),
+        ("http://h/a", True, 0.6, True),
+        ("http://h/a", False, 0.5, False),
+        ("s3://b/a", True, 0.6, True),
+        ("s3://b/a", True, 0.5, False),
+        ("s3://b/a", False, 0.6, False),
+        ("a", True, 0.6, False),
+        ("a", False, 0.6, False),
+    ],
+)
+def test_a_range_is_begun_if_that_saves_time(
+    name: str, is_open: bool, seconds: float, is_begun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joined_ranges, "_FAR", 0.5)
+    place, archive = locate(name), Archive()
+    monkeypatch.setattr(joined_ranges, "open_known", lambda place, shared: nullcontext(archive.read_at))
+    ranges = OpenRanges(archive.before)
+    ranges._seconds = seconds
+    if is_open:
+        ranges[place] = archive.ranges, ExitStack()
+    ranges.begin(place, 5, 3)
+    assert (place in ranges) == (is_open or is_begun)
+    assert is_begun == (place in ranges and ranges.opened(place)._begun is not None)
+
+
+def test_the_time_of_the_last_request_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([10.0, 12.0, 20.0, 21.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(times))
+    monkeypatch.setattr(Location, "open_ranges", lambda self: nullcontext(lambda offset, size: b"x" * size))
+    ranges = OpenRanges(lambda: None)
+    opened = ranges.opened(locate("a"))
+    for seconds in (2.0, 1.0):
+        assert opened.read_at(0, 3) == b"xxx"
+        assert ranges._seconds == seconds
+
+
+def test_processes_share_what_a_server_without_ranges_sends(tmp_path: Path) -> None:
+    with serving() as server:
+        server.add("/a", DATA).knows_ranges = False
+        place = locate(f"{server.url}/a")
+        both = [OpenRanges(lambda: None, tmp_path) for _ in range(2)]
+        asked = []
+        for ranges in both:
+            assert ranges.opened(place).read_at(100, len(MEMBER)) == MEMBER
+            asked.append(len(server.seen))
+        assert asked[0] == asked[1], "the second one has asked for nothing"
+        for ranges in both:
+            while ranges:
+                ranges.popitem()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,8 +12,10 @@ import pytest
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.cdx_files import cdx_files_of, find_cdx_files
-from cdxmill.inputs.named import Input, check_name, named_input, skipped_among, without_host
+from cdxmill.inputs.named import Input, check_archives, check_name, named_input, skipped_among, without_host
 from cdxmill.options.archives import ArchiveInputs
+from cdxmill.storage.location import Location
+from cdxmill.storage.walk import Listing
 
 from .test_find_archives import Collected
 
@@ -30,6 +35,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (f"d/{'a' * 256}", "", f"d/{'a' * 253}...: a name in the path has more than 255 bytes"),
         (f"{'ä' * 128}/b", "", f"{'ä' * 128}/b: a name in the path has more than 255 bytes"),
         ("a" * 256, "x" * 254, f"{'x' * 254}: a name in the path has more than 255 bytes"),
+        ("a" * 256, "x" * 255, f"{'x' * 255}: a name in the path has more than 255 bytes"),
         ("a" * 256, "x" * 256, f"{'x' * 255}...: a name in the path has more than 255 bytes"),
     ],
 )
@@ -150,3 +156,125 @@ def test_an_input_is_the_same_after_its_way_to_a_task() -> None:
 )
 def test_the_name_of_a_url_has_no_host_and_no_query(url: str, name: str) -> None:
     assert without_host(url) == name
+
+
+def test_a_local_name_with_special_characters_may_be_a_pattern_or_a_file() -> None:
+    for name in ("[a].warc", "a.warc"):
+        Path(name).touch()
+    assert [one.path for one in find_archives(ArchiveInputs(["[a].warc"]), Collected())] == ["[a].warc"]
+    Path("[a].warc").unlink()
+    assert [one.path for one in find_archives(ArchiveInputs(["[a].warc"]), Collected())] == ["a.warc"]
+    Path("[a].warc").symlink_to("nowhere")
+    assert [one.path for one in find_archives(ArchiveInputs(["[a].warc"]), Collected())] == ["[a].warc"]
+
+
+def test_files_come_in_the_order_of_their_names_and_what_is_skipped_is_counted() -> None:
+    for name in (
+        ".work/d/b.warc",
+        ".work/d/a.warc",
+        ".work/d/.work/c.warc",
+        ".work/d/x.har",
+        ".work/d/failures.tsv",
+    ):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).touch()
+    failures = Collected()
+    found = find_archives(ArchiveInputs([".work/d"]), failures)
+    assert [one.filename for one in found] == ["a.warc", "b.warc"], (
+        "the user has named a folder of unfinished work"
+    )
+    assert failures.notes == [".work/d: note: 2 files skipped: 1 .har, 1 in .work"]
+    failures = Collected()
+    assert [one.filename for one in find_archives(ArchiveInputs([".work/d/*.warc"]), failures)] == [
+        "a.warc",
+        "b.warc",
+    ]
+    assert (failures.notes, failures.told) == ([], [])
+    Path(".work/d/x.har").unlink()
+    Path(".work/d/.work/c.warc").unlink()
+    find_archives(ArchiveInputs([".work/d"]), failures)
+    assert failures.notes == []
+
+
+@pytest.mark.parametrize(
+    ("named", "failed", "noted"),
+    [
+        ("d", ["d/p.warc"], ["d: note: 2 files skipped: 1 link to a directory that was searched already, 1 socket, pipe or device"]),
+        ("d/*", ["d/p.warc", "d/q"], ["d/*: note: 1 file skipped: 1 directory"]),
+        ("d/**", ["d/p.warc", "d/q"], ["d/**: note: 1 file skipped: 1 directory"]),
+    ],
+)  # fmt: skip
+def test_what_is_no_file_is_a_failure_if_it_was_meant(
+    named: str, failed: list[str], noted: list[str]
+) -> None:
+    Path("d").mkdir()
+    Path("d/a.warc").touch()
+    for name in ("d/p.warc", "d/q"):
+        os.mkfifo(name)
+    Path("d/again.warc").symlink_to(".")
+    failures = Collected()
+    assert [one.path for one in find_archives(ArchiveInputs([named]), failures)] == ["d/a.warc"]
+    assert [path for path, _ in failures.told] == failed
+    assert failures.notes == noted
+
+
+LISTED = Listing(files=["s3://b/d/x/b.warc", "s3://b/d/a.warc"])
+
+
+@pytest.mark.parametrize(
+    ("named", "asked", "found"),
+    [
+        ("s3://b/d/", "below", [("s3://b/d/a.warc", "a.warc"), ("s3://b/d/x/b.warc", "x/b.warc")]),
+        ("s3://b/d", "below", [("s3://b/d/a.warc", "a.warc"), ("s3://b/d/x/b.warc", "x/b.warc")]),
+        ("s3://b/d/*.warc", "like", [("s3://b/d/a.warc", "a.warc"), ("s3://b/d/x/b.warc", "b.warc")]),
+        ("s3://b/d/a.warc", "", [("s3://b/d/a.warc", "a.warc")]),
+        ("s3://b/is[there].warc", "exists", [("s3://b/is[there].warc", "is[there].warc")]),
+        ("s3://b/none", "below", [("s3://b/none", "none")]),
+        ("s3://b/none/", "below", []),
+    ],
+)
+def test_a_url_is_a_file_a_directory_or_a_pattern(
+    named: str, asked: str, found: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def listing(way: str, url: str) -> Listing:
+        seen.append(way)
+        assert url == named
+        return Listing() if "none" in url else LISTED
+
+    def exists(place: Location) -> bool:
+        seen.append("exists")
+        return "there" in place.text
+
+    for way in ("below", "like"):
+        monkeypatch.setattr(f"cdxmill.inputs.named.files_{way}", partial(listing, way))
+    monkeypatch.setattr(Location, "exists", exists)
+    Path("own.warc").touch()
+    archives = find_archives(ArchiveInputs([named, "own.warc"]), failures := Collected())
+    assert [(one.path, one.filename) for one in archives] == [*found, ("own.warc", "own.warc")]
+    assert seen == {"": [], "exists": ["exists"], "like": ["exists", "like"], "below": ["below"]}[asked]
+    assert failures.told == ([] if found else [(named, "no archives found")])
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        (["*.a"], "*.a"),
+        (["*.a", "*.b", "*.c"], "*.a, *.b, *.c"),
+        (["*.a", "*.b", "*.c", "*.d"], "*.a, *.b, *.c and 1 more"),
+    ],
+)
+def test_of_many_inputs_without_files_three_are_named(named: list[str], told: str) -> None:
+    with pytest.raises(UsageError, match=rf"^no archives found in {re.escape(told)}; in directories"):
+        find_archives(ArchiveInputs(named), Collected())
+
+
+def test_a_command_without_archives_is_refused() -> None:
+    check_archives([named_input("a.warc", "a.warc")])
+    with pytest.raises(UsageError, match="no archives found; check the paths"):
+        check_archives([])
+
+
+def test_an_input_whose_name_is_like_an_entry_of_a_manifest_is_not_listed() -> None:
+    assert named_input("list:1: a.warc", "a.warc").manifest == ""

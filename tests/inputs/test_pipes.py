@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import subprocess
 import sys
@@ -16,6 +17,8 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs import pipes
+from cdxmill.inputs.archives import find_archives
+from cdxmill.options.archives import ArchiveInputs
 from cdxmill.running.failures import Failures
 from tests.conftest import RunCdxmill
 
@@ -265,3 +268,68 @@ def test_standard_input_is_read_and_stays_open(tmp_path: Path) -> None:
         False,
         False,
     ]
+
+
+@pytest.fixture
+def stdin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that is read as standard input, also as a manifest; the working directory has it, and a.warc."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for name in ("stdin", "a.warc"):
+        Path(name).write_text("a.warc\n")
+    monkeypatch.setattr(pipes, "_standard_input", lambda: io.BytesIO(Path("stdin").read_bytes()))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a.warc\n")))
+    return Path("stdin")
+
+
+@pytest.mark.parametrize(
+    ("named", "manifest", "with_pipes", "found"),
+    [
+        (["-"], None, True, ["-"]),
+        (["/dev/stdin"], None, True, ["-"]),
+        (["a.warc", "-"], "stdin", True, ["a.warc", "-", "a.warc"]),
+        (["a.warc"], "-", True, ["a.warc", "a.warc"]),
+        (["-", "a.warc"], "-", True, None),
+        (["-", "a.warc"], "-", False, ["-", "a.warc", "a.warc"]),
+    ],
+)
+def test_standard_input_is_read_for_one_thing(
+    named: list[str], manifest: str | None, with_pipes: bool, found: list[str] | None, stdin: Path
+) -> None:
+    asked = ArchiveInputs(named, manifest=manifest)
+    with pipes.Pipes(Failures(), quiet=True) as copies:
+        if found is None:
+            with pytest.raises(UsageError, match=r"^- can be an archive or the manifest, not both$"):
+                find_archives(asked, Failures(), copies)
+        else:
+            archives = find_archives(asked, Failures(), copies if with_pipes else None)
+            assert [one.filename for one in archives] == found
+            assert [one.label for one in archives if one.filename == "-"] == [
+                one for one in named if one[-1] != "c"
+            ]
+
+
+def test_copies_have_names_that_a_disk_can_have_and_lie_together(tmp_path: Path, stdin: Path) -> None:
+    long = "x" * 200
+    with pipes.Pipes(Failures(), quiet=True) as copies, named_pipe(tmp_path / long, b"") as named:
+        first, second = copies.copy_of("-"), copies.copy_of(named)
+        assert first is not None and second is not None
+        assert Path(first).parent == Path(second).parent
+        assert (Path(first).name, Path(second).name) == ("1-standard-input", f"2-pipe-{long[:100]}")
+        with pytest.raises(UsageError, match="was given twice"):
+            copies.copy_of("-")
+
+
+@pytest.mark.parametrize(
+    ("named", "name"),
+    [
+        ("-", "-"),
+        ("/dev/stdin", "-"),
+        ("/dev/fd/63", "-"),
+        ("/proc/self/fd/3", "-"),
+        ("/devices/a.warc", "a.warc"),
+        ("dev/a.warc", "a.warc"),
+    ],
+)
+def test_a_pipe_of_a_shell_has_no_name(named: str, name: str) -> None:
+    assert pipes.filename_of(named) == name

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import gzip
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from cdxmill.cli.main import main
+from cdxmill.inputs import shared_names
+from cdxmill.inputs.cdx_files import CdxSource
+from cdxmill.inputs.shared_names import two_archives
+from cdxmill.storage.location import Location, locate
 
 NOTE = "note: both have lines of c.warc.gz, but of different records"
 
@@ -120,3 +126,91 @@ def test_real_archives_with_one_name_are_noted(
         assert main(["index", "-q", "-o", f"cdx-{directory}", f"{directory}/c.warc.gz"]) == 0
     assert main(["zipnum", "-q", "-s", "1", "-o", "cluster", "cdx-a", "cdx-b"]) == 0
     assert NOTE in capsys.readouterr().err
+
+
+class Read:
+    """Sources whose pieces are made up. It notes how many pieces of each are read."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.pieces: dict[str, list[bytes]] = {}
+        self.read: Counter[str] = Counter()
+        monkeypatch.setattr(shared_names, "read_pieces", self._read)
+
+    def _read(self, place: Location) -> Iterator[bytes]:
+        for piece in self.pieces.get(place.text, [b""]):
+            self.read[place.text] += 1
+            yield piece
+
+    def source(self, name: str, size: int = 1, archive: bytes = b"") -> CdxSource:
+        return CdxSource(locate(name), size, 5.0, 0, archive=archive)
+
+
+def line(offset: int, length: str = ', "length": "10"', name: str = "c.warc.gz", time: int = 2020) -> bytes:
+    return f'com,a)/ {time} {{"url": "http://a.com/", "offset": "{offset}"{length}, "filename": "{name}"}}\n'.encode()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "compared"),
+    [
+        ([5, 5, 5, 5], 4),
+        ([5, 5, 5, 6], 3),
+        ([5, 5, 5, 5, 1], 4),
+        ([10, 10], 2),
+        ([1000, 1000, 1], 2),  # each counts for what is compared of it
+        ([0] * 70, 64),
+    ],
+)
+def test_of_files_with_other_archives_the_first_ones_are_compared(
+    sizes: list[int], compared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_names, "_COMPARED", 80)
+    monkeypatch.setattr(shared_names, "_FIRST", 2)
+    read = Read(monkeypatch)
+    own = [read.source(str(number), size, b"%d" % number) for number, size in enumerate(sizes)]
+    assert list(two_archives([read.source("http://h/a"), *own])) == []
+    assert list(read.read) == [str(number) for number in range(compared)], "and none that costs a request"
+
+
+def test_files_on_a_server_are_compared_if_they_have_one_archive(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Read(monkeypatch)
+    read.pieces = {"http://h/a": [line(0)], "http://h/b": [line(5)]}
+    (note,) = two_archives([read.source(name, archive=b"c.warc.gz") for name in read.pieces])
+    assert note.startswith(f"http://h/a and http://h/b: {NOTE}")
+
+
+@pytest.mark.parametrize(("length", "pieces"), [(999, 2), (1000, 2), (1001, 1)])
+def test_a_file_is_read_as_far_as_it_is_compared(
+    length: int, pieces: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_names, "_COMPARED", 1000)
+    read = Read(monkeypatch)
+    read.pieces["a"] = [b" " * length + b"\n"] * 5
+    assert list(two_archives([read.source("a")])) == []
+    assert read.read["a"] == pieces
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_noted"),
+    [
+        (line(0), line(9), True),
+        (line(0), line(10), False),
+        (line(9), line(0), True),
+        (line(0), line(0), False),
+        (line(0), line(0, time=2021), True),
+        (line(0), line(9, name="d.warc.gz"), False),
+        (line(0), line(9, ""), False),
+        (line(0), line(9, ', "length": "0"'), False),
+        (line(0), b" CDX N b a\n", False),
+        (line(0), b"com,a)/ 2020 {}\n", False),
+        (line(0), b"com,a)/ 2020 {}\n" + line(9), True),
+    ],
+)
+def test_two_ranges_overlap_unless_they_are_one(
+    one: bytes, other: bytes, is_noted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Read(monkeypatch)
+    read.pieces = {"a": [one], "b": [other]}
+    notes = list(two_archives([read.source("a"), read.source("b")]))
+    assert len(notes) == is_noted
+    read.pieces = {"a": [one + other], "b": [b""]}
+    assert len(list(two_archives([read.source("a"), read.source("b")]))) == is_noted, "in one file, too"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 from argparse import ArgumentParser
+from collections.abc import Iterable
 from dataclasses import field
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ import cdxmill
 from cdxmill import UsageError
 from cdxmill.api.calls import takes
 from cdxmill.cli.main import main
+from cdxmill.options import records
 from cdxmill.options.clusters import ClusterOptions
 from cdxmill.options.option import (
     Excludes,
@@ -23,10 +26,14 @@ from cdxmill.options.option import (
     Options,
     Paths,
     argument,
+    check_no_pipe,
     declared,
     flags,
     option,
+    optional_path,
     path_list,
+    required_paths,
+    text_list,
 )
 from cdxmill.options.table import add_options, read_options
 
@@ -195,3 +202,124 @@ def test_each_dataclass_has_its_own_constructor() -> None:
         TypeError, match=r"Salted.__init__\(\) missing 1 required keyword-only argument: 'salt'"
     ):
         Salted()  # type: ignore[call-arg]
+
+
+class Kinds(Options):
+    """Fields of all types."""
+
+    one: str = argument("ONE", "One.")
+    rest: Paths = argument("REST...", "More.", default=())
+    number: int | None = option("--number", "A number.", default=None)
+    place: Path | str | None = option("--place", "A place.", default=None)
+    many: list[str] = option("--many", "Many.", default=())
+    some: Paths | None = option("--some", "Some.", default=None)
+    each: Iterable[str] = option("--each", "Each.", default=())
+    fixed: tuple[str, ...] = option("--fixed", "Fixed.", default=())
+
+
+def test_a_type_says_how_often_an_option_may_be_given() -> None:
+    found = {field.name: (field.kind, field.is_repeated, field.is_required) for field in declared(Kinds)}
+    assert found == {
+        "one": (str, False, True),
+        "rest": (list, True, False),
+        "number": (int, False, False),
+        "place": (str, False, False),
+        "many": (list, True, False),
+        "some": (list, True, False),
+        "each": (Iterable, False, False),
+        "fixed": (tuple[str, ...], False, False),
+    }
+    assert declared(Kinds) is declared(Kinds)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("minutes", "", "--minutes"),
+        ("heat", "low", "--heat low"),
+        ("dishes", "", "DISH"),
+        ("dishes", "a", "DISH a"),
+        ("dish", "plate", "--plate"),
+    ],
+)
+def test_a_field_is_named_as_on_the_command_line(name: str, value: str, text: str) -> None:
+    (found,) = (field for field in declared(Cooking) if field.name == name)
+    assert found.spelled(value) == text
+
+
+class Rules(Options):
+    """Options that depend on others."""
+
+    text: str = option("--text", "May be empty.", default="")
+    none: str | None = option("--none", "May not.", default=None)
+    a: bool = option("--a", "Any.", default=False)
+    b: bool = option("--b", "Any.", default=False)
+    c: bool = option("--c", "Not with these.", Excludes("a", "b"), default=False)
+    d: bool = option("--d", "With one of these.", Needs("a", "b"), default=False)
+    e: bool = option("--e", "With what is elsewhere.", Needs("elsewhere"), default=False)
+
+
+@takes(Rules)
+def follow(asked: Rules) -> bool:
+    """Follow the rules."""
+    return True
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"text": ""}, None),
+        ({"none": ""}, "none is empty; give a value (is a variable unset?)"),
+        ({"a": True, "b": True}, None),
+        ({"c": True, "b": True}, "c and b cannot be used together"),
+        ({"c": True, "a": True, "b": True}, "c and a cannot be used together"),
+        ({"d": True}, "d needs a or b"),
+        ({"d": True, "b": True}, None),
+        ({"e": True}, None),  # this face has no such option
+    ],
+    ids=str,
+)
+def test_rules_name_the_first_option_that_is_in_the_way(given: dict[str, Any], told: str | None) -> None:
+    if told is None:
+        assert follow(**given)
+    else:
+        with pytest.raises(UsageError) as error:
+            follow(**given)
+        assert str(error.value) == told
+
+
+def test_one_path_or_text_is_a_list_of_one() -> None:
+    for paths in ("a", Path("a"), ["a"], [Path("a")], iter(["a"])):
+        assert required_paths(paths) == ["a"]
+    with pytest.raises(UsageError, match="no input; give files, directories or URLs"):
+        required_paths([])
+    assert (text_list("ab"), text_list(["a", "b"]), text_list([])) == (("ab",), ("a", "b"), ())
+    assert (optional_path(None), optional_path(Path("a")), optional_path("")) == (None, "a", "")
+    check_no_pipe(["a", "-b"], "no pipe here")
+    for inputs in ("-", ["a", "-"]):
+        with pytest.raises(UsageError, match=r"^no pipe here$"):
+            check_no_pipe(inputs, "no pipe here")
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("64K", 1 << 16),
+        ("63K", None),
+        ("65536", 1 << 16),
+        ("65535", None),
+        ("1m", 1 << 20),
+        (" 2GiB ", 2 << 30),
+        ("1TB", 1 << 40),
+        ("1P", None),
+        ("", None),
+        ("-1G", None),
+        ("1234567890123", None),
+    ],
+)
+def test_a_size_has_a_unit_and_a_limit(text: str, size: int | None) -> None:
+    if size is not None:
+        assert records._size(text) == size
+    else:
+        with pytest.raises(UsageError, match=r"expected a size of at least 64K, such as 500M or 1G"):
+            records._size(text)

@@ -11,14 +11,15 @@ from typing import NamedTuple
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.errors import UsageError
+from cdxmill.errors import OutageError, UsageError
 from cdxmill.inputs.named import Input, named_input
 from cdxmill.options.option import Existing
-from cdxmill.outputs.existing import PlannedOutputs, Rule, plan_outputs, rule_of
-from cdxmill.outputs.record import list_in
+from cdxmill.outputs.existing import PlannedOutputs, Rule, plan_outputs, rule_of, up_to_date
+from cdxmill.outputs.record import OutputRecord, append_made, list_in
 from cdxmill.outputs.settings import LineSettings
 from cdxmill.running.failures import Failure
 from cdxmill.stages.captures.capture_options import CaptureOptions
+from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import Location
 
 OUTPUT, ARCHIVE = Path("out/a.cdx.gz"), Path("a.warc.gz")
@@ -179,3 +180,26 @@ def test_a_list_of_failures_beside_an_output_counts_unless_it_is_of_somebody_els
     beside.write_bytes(b"mine")
     with pytest.raises(UsageError, match=r"_a.cdx.gz.failures: is not of cdxmill"):
         plan(rule, PLAIN, archive)
+
+
+def test_outputs_are_up_to_date_if_they_would_be_the_same() -> None:
+    archive = named_input(ARCHIVE, "a.warc.gz")
+    names = {archive: "a.cdx.gz"}
+    assert up_to_date(names, Path("out").absolute(), PLAIN) == [archive]
+    assert up_to_date(names, Path("out").absolute(), OTHER) == []
+
+
+def test_an_archive_whose_server_does_not_answer_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It fails then, and costs no other one."""
+    far = named_input("s3://b/a.warc.gz", "a.warc.gz")
+    (row,) = OutputRecord(Path("out")).last_rows()
+    append_made(Path("out"), row._replace(archive="s3://b/a.warc.gz"))
+
+    def status(place: Location) -> Entry | None:
+        if place.is_remote:
+            raise OutageError(place.text, "does not answer")
+        return None
+
+    monkeypatch.setattr(Location, "status", status)
+    for rule in RULES:
+        assert [*plan(rule, PLAIN, far).to_write] == [far]

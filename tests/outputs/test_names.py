@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,9 @@ from cdxmill.outputs.names import (
     identity,
     is_one_file,
     output_file,
+    output_name,
     output_names,
+    recompressed_name,
     unique_names,
     writing,
 )
@@ -240,3 +244,76 @@ def test_an_input_at_a_url_is_known_by_another_scheme(tmp_path: Path) -> None:
     for name in ("s3://bucket/a.warc.gz", "s3a://bucket/a.warc.gz"):
         with pytest.raises(UsageError, match="is an input"):
             check_inputs_stay([Location(name)], given)
+
+
+def test_a_pipe_among_other_archives_has_no_name_either() -> None:
+    with pytest.raises(UsageError, match="an archive from a pipe has no name"):
+        names_of([archive("/x/a.warc.gz"), archive("-")._replace(name=NO_NAME)])
+
+
+@pytest.mark.parametrize(
+    ("name_of", "advice"),
+    [
+        (output_name, r", or one output file \(-o NAME\.cdxj\.gz\)"),
+        (partial(recompressed_name, to="zst"), ""),
+    ],
+)
+def test_one_output_file_is_advised_only_where_there_can_be_one(
+    name_of: Callable[[str], str], advice: str
+) -> None:
+    listed = [Input(Location(f"/{name}/w.warc.gz"), "w", f"list:{name}", "a/w.warc.gz") for name in "12"]
+    with pytest.raises(UsageError, match=rf"; use two output directories{advice}$"):
+        output_names(listed, name_of)
+
+
+HASH = "-[0-9a-f]{16}"
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern"),
+    [
+        (f"{'x' * 221}.a", r"x{221}\.a\.cdx\.gz"),
+        (f"{'ä' * 110}.a", r"ä{110}\.a\.cdx\.gz"),
+        (f"{'ä' * 111}.a", rf"ä{{75}}{HASH}\.a\.cdx\.gz"),
+        (f"x{'ä' * 111}.a", rf"xä{{74}}{HASH}\.a\.cdx\.gz"),
+        ("a\x1bb.x", rf"a_b{HASH}\.x\.cdx\.gz"),
+        ("d\x7f/b", rf"d_{HASH}/b\.cdx\.gz"),
+        ("/".join(["d" * 99] * 9 + ["x" * 93]), r"(d{99}/){9}x{93}\.cdx\.gz"),
+        ("/".join(["d" * 99] * 9 + ["x" * 94]), rf"x{{94}}{HASH}\.cdx\.gz"),
+        ("/".join(["ä" * 50] * 9 + ["x" * 85]), rf"x{{85}}{HASH}\.cdx\.gz"),
+    ],
+    ids=map(str, range(9)),
+)
+def test_a_name_is_as_short_as_disks_need_it(name: str, pattern: str) -> None:
+    (found,) = names_of([archive("/a")._replace(name=name)])
+    assert re.fullmatch(pattern, found), found
+    other = names_of([archive("/a")._replace(name=f"{name}z")])
+    assert other != [found]
+
+
+def test_only_archives_of_a_crawl_have_a_place_for_their_index() -> None:
+    one = Input(Location("s3://b/x/crawl-data/a.warc.gz"), "a", "list:1: x")
+    assert cdx_names([one], True)[one] == "x/crawl-data/a.cdx.gz"
+
+
+def test_each_file_that_is_read_stays_whatever_its_names_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "list"):
+        Path(name).touch()
+    Path("hard").hardlink_to("a")
+    Path("soft").symlink_to("a")
+    listed = Input(Location("s3://b/x"), "x", "list:1: s3://b/x")
+    assert listed.manifest == "list"
+    for output in ("list", "./list", "s3://b/x"):
+        with pytest.raises(UsageError, match="is an input"):
+            check_archives_stay([Location(output)], [listed])
+    check_archives_stay([Location("hard"), Location("new"), Location("a\0b")], [listed])
+    check_inputs_stay([Location("a")], [Location("hard")])  # the other name of the file stays as it is
+    inputs = [Location("hard"), Location("soft"), Location("a")]
+    for number in range(3):
+        with pytest.raises(UsageError, match=r"^a: is an input"):
+            check_inputs_stay([Location("new"), Location("a")], inputs[number:])
+    with pytest.raises(UsageError, match="is an input"):
+        check_inputs_stay([Location("new")], [Location("new")])

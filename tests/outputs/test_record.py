@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.errors import UsageError
+from cdxmill.errors import StoppedError, UsageError
 from cdxmill.formats.own_records import APART, FAILURES, OUTPUTS
 from cdxmill.inputs.named import Input, named_input
 from cdxmill.outputs.record import (
@@ -280,3 +280,111 @@ def test_records_below_a_file_or_link_are_no_records(tmp_path: Path) -> None:
     (tmp_path / FAILURES).symlink_to("file")
     with pytest.raises(UsageError, match="is a symbolic link, and cdxmill needs this name"):
         check_failure_list(Location(str(tmp_path / FAILURES)))
+
+
+def test_the_list_of_failures_moves_with_the_record_if_there_is_one(tmp_path: Path) -> None:
+    list_in(tmp_path, [fails("/a", 0)])
+    keep_apart(tmp_path)
+    assert (records_of(tmp_path) / FAILURES).read_bytes() == b"/a\t0\tis corrupt\t\n"
+    assert [path.name for path in tmp_path.iterdir()] == [APART]
+    keep_apart(tmp_path)
+    assert failed_in(tmp_path) == {"/a"}
+
+
+def test_a_row_has_numbers_of_at_most_19_digits(tmp_path: Path) -> None:
+    for size, time in (("5", "7"), ("x", "7"), ("5", "x"), ("5", "-7"), ("5", "9" * 19), ("5", "9" * 20)):
+        row = f"o\t/in/a\ts\t9-tag\t{size}\t0f\t{time}\n"
+        (tmp_path / OUTPUTS).write_text(row)
+        is_row = size == "5" and len(time) < 20 and time.isdecimal()
+        assert len(OutputRecord(tmp_path).last_rows()) == is_row, row
+
+
+@pytest.mark.parametrize(
+    ("entry", "stamp_size", "is_made"),
+    [
+        (Entry(5, 1.0), 5, True),
+        (Entry(6, 1.0), 5, False),
+        (Entry(5, 1.0), None, False),
+        (None, 5, False),
+        (None, None, False),
+    ],
+)
+def test_an_output_at_a_url_has_its_row_itself(
+    entry: Entry | None, stamp_size: int | None, is_made: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = OutputRow("", "/in/a", "s", "9-tag", stamp_size or 0, "0f", 0)
+    stamp = row.stamp() if stamp_size else ""
+    monkeypatch.setattr(Location, "stamped", lambda self: (entry, stamp))
+    record = OutputRecord(None)
+    assert record.made_from(Location("s3://b/o")) == (row if is_made else None)
+    record.keep_times()
+    assert record.last_rows() == []
+
+
+def test_a_directory_that_cannot_be_written_keeps_its_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path / "o", b"data")
+    os.utime(tmp_path / "o", (7, 7))
+    record = OutputRecord(tmp_path)
+    assert record.made_from(Location(str(tmp_path / "o"))) is not None
+
+    def refuse(*asked: object) -> None:
+        raise StoppedError("is read-only")
+
+    monkeypatch.setattr("cdxmill.outputs.record.append_rows", refuse)
+    record.keep_times()
+
+
+def test_names_that_no_file_can_have_and_files_beside_the_directory_have_no_row(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    row = make(target / "o", b"data", str(tmp_path / "a"))
+    append_made(target, row._replace(output="a\0b"))
+    assert OutputRecord(target).made_from(Location(f"{target}/a\0b")) is None
+    beside = named_input(tmp_path / "out2/o", "o")
+    source = named_input(tmp_path / "a", "a")
+    assert without_outputs([source, beside], target, pytest.fail) == [source, beside]
+
+
+@pytest.mark.parametrize("name", [FAILURES, OUTPUTS])
+def test_a_record_that_cannot_be_written_stops_the_run_before_it_begins(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list_in(tmp_path, [fails("/a")])
+    make(tmp_path / "o", b"data")
+    check_own_records(tmp_path)
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != name)
+    with pytest.raises(StoppedError, match=rf"{name}.*Permission denied"):
+        check_own_records(tmp_path)
+    (tmp_path / name).unlink()
+    check_own_records(tmp_path)
+
+
+def test_a_list_at_a_url_is_read_as_far_as_it_shows_whose_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    heads = {"s3://b/own": b"/a\t17\tis corrupt\t\n/b", "s3://b/other": b"mine"}
+    monkeypatch.setattr("cdxmill.outputs.record.first_bytes", lambda place, size: heads[place.text][:size])
+    check_failure_list(Location("s3://b/own"))
+    with pytest.raises(UsageError, match=r"^s3://b/other: is not of cdxmill"):
+        check_failure_list(Location("s3://b/other"))
+
+
+def test_rows_are_appended_for_one_name_of_the_record_only(tmp_path: Path) -> None:
+    row = make(tmp_path / "o", b"data")
+    (tmp_path / "copy").hardlink_to(tmp_path / OUTPUTS)
+    before = (tmp_path / "copy").read_bytes()
+    with forgetting(tmp_path, set()):
+        append_made(tmp_path, row)
+    assert (tmp_path / "copy").read_bytes() == before
+    assert (tmp_path / OUTPUTS).read_bytes() == before * 2
+
+
+@pytest.mark.parametrize("text", ["/" + "ä" * 166, "/" + "ä" * 167])
+def test_a_name_is_recorded_if_its_stamp_is_short(text: str) -> None:
+    is_short = len(text) == 167
+    assert (recorded(Location(text)) == text) is is_short
+
+
+def test_what_is_uploaded_later_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cdxmill.outputs.record.written", lambda file: None)
+    with (tmp_path / "o").open("wb") as raw:
+        assert Summed(raw).is_on_disk()

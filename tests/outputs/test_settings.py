@@ -12,12 +12,15 @@ import pytest
 import zstandard
 
 from cdxmill.cli.main import main
+from cdxmill.errors import OutageError
 from cdxmill.inputs.named import Input, named_input
 from cdxmill.outputs.proofs import is_proof, proof_beside, read_proof
 from cdxmill.outputs.settings import ArchiveSettings, LineSettings, TableSettings
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.lines.move_lines import TableNames
 from cdxmill.storage.location import locate
+
+from ..material.failing_disk import fail_reads
 
 ONE, OTHER = (
     b"WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://%b/\r\nWARC-Date: 2020-01-01T00:00:00Z\r\n"
@@ -66,6 +69,7 @@ CDX11 = b"com,a)/ 2020 http://a.com/ text/html 200 A - - 2 1 %b\n"
         (CDX11 % b"a.warc.gz", True, False),
         (b"", True, True),
         (b" CDX N b a\n", True, True),
+        (b"com,a)/ 2020 {}\n", False, False),
         (b"precious", False, False),
         (b"precious {", False, False),
         (gzip.compress(JSON % b"a.warc.gz")[:20] + bytes(99), False, False),
@@ -91,6 +95,7 @@ def test_an_index_has_the_name_of_its_archive_in_its_first_line(
         (b"com,b)/ 2020 {}\n", False),
         (b"com,a)/ 2021 {}\n", False),
         (b"com,a)/\n", False),
+        (b"com,a)/ 2020 {}\n", True),
     ],
 )
 def test_an_index_whose_lines_were_moved_has_the_first_key_and_time(
@@ -170,3 +175,12 @@ def test_a_proof_is_of_the_bytes_of_an_archive(change: Callable[[], object], is_
     change()
     settings, archive = ArchiveSettings(b"", ()), named_input(ARCHIVE, "a.warc.gz")
     assert settings.is_proven(locate("out/a.warc.zst"), archive) is is_proven
+
+
+@pytest.mark.usefixtures("proven")
+def test_a_disk_that_fails_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings, archive = ArchiveSettings(b"", ()), named_input(ARCHIVE, "a.warc.gz")
+    fail_reads(monkeypatch, "a.warc.gz")
+    for ask in (settings.is_proven, settings.fits):
+        with pytest.raises(OutageError):
+            ask(locate("out/a.warc.zst"), archive)

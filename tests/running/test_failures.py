@@ -162,3 +162,18 @@ def test_failures_are_given_to_what_writes_them() -> None:
     written: list[str] = []
     Failures(write=written.append).add("a", None, "is corrupt")
     assert written == ["a: is corrupt"]
+
+
+def test_of_failures_that_a_file_lists_kinds_have_no_numbers_and_servers_are_given_up_once(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    found = Failures()
+    given_up = f"{UntriedError.START} h"
+    listed = [Failure("a", number, f"has {number} bytes") for number in range(12)]
+    found.report_listed("a", [*listed, Failure("a", None, given_up), Failure("a", 1, given_up)])
+    assert capfd.readouterr().err.splitlines() == [
+        *(f"a@{number}: has {number} bytes" for number in range(10)),
+        "a: 2 more failures of this kind: has N bytes",
+    ]
+    found.close_listed()
+    assert capfd.readouterr().err == f"2 failures: {given_up}; run it again later\n"

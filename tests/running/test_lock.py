@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 
 from cdxmill.errors import HeldError, StoppedError, UsageError
+from cdxmill.running import lock
 from cdxmill.running.lock import LOCK, hold, sweep
 from cdxmill.storage.local import temporary_name, write_atomic
+from cdxmill.storage.own import open_own
 
 HOLDER = """
 import sys, time
@@ -280,3 +282,35 @@ def test_a_name_of_255_bytes_can_be_written(tmp_path: Path) -> None:
     with write_atomic(path) as file:
         file.write(b"x")
     assert path.read_bytes() == b"x"
+
+
+def test_a_directory_has_one_holder_whatever_its_name_is(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("out")
+    with hold(tmp_path / "out"), hold(tmp_path / "link") as was_killed:
+        assert not was_killed
+
+
+@pytest.mark.parametrize("is_alive", [True, False])
+def test_the_lock_of_another_user_says_whether_its_run_has_ended(
+    is_alive: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, flags: int, mode: int = 0o666) -> int:
+        if flags & os.O_RDWR:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return open_own(path, flags, mode)
+
+    (tmp_path / LOCK).write_bytes(b"process 1 on a since 2020: cdxmill\n")
+    with (tmp_path / LOCK).open() as other:
+        if is_alive:
+            fcntl.flock(other, fcntl.LOCK_EX)
+        monkeypatch.setattr(lock, "open_own", refuse)
+        told = (
+            r"another run writes to this directory \(process 1 on a"
+            if is_alive
+            else rf"user \(ID {os.getuid()}\)"
+        )
+        with pytest.raises(UsageError, match=told):
+            hold(tmp_path).__enter__()
+    (tmp_path / LOCK).unlink()
+    with pytest.raises(StoppedError, match="Permission denied"):
+        hold(tmp_path).__enter__()

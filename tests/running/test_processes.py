@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from cdxmill.errors import InputError, StoppedError
 from cdxmill.running import processes as module
 from cdxmill.running.processes import (
     RateLimit,
+    Worker,
     bytes_done,
     count_bytes,
     count_in,
@@ -24,6 +26,7 @@ from cdxmill.running.processes import (
     processes_by_default,
     run_tasks,
     signals_held,
+    start_worker,
 )
 
 from ..material.clock import Clock
@@ -123,13 +126,22 @@ def own_process(number: int) -> int:
 def test_as_many_processes_run_as_are_asked_for_and_none_for_one_task(
     processes: int, tasks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    slots: list[int] = []
+
+    def start(work: Callable[[int], object], slot: int, numbers: object) -> Worker:
+        slots.append(slot)
+        return start_worker(work, slot, numbers)
+
     monkeypatch.setattr(module, "processes_by_default", lambda: 5)
+    monkeypatch.setattr(module, "start_worker", start)
     used = {process for _, process in results(own_process, range(tasks), processes)}
     if processes == 1 or tasks == 1:
         assert used == {os.getpid()}
+        assert slots == []
     else:
+        assert used
         assert os.getpid() not in used
-        assert len(used) <= (processes or 5)
+        assert slots == list(range(min(processes or 5, tasks)))
 
 
 def test_processes_that_wait_for_each_other_run_at_the_same_time() -> None:
@@ -310,3 +322,60 @@ def knotting(number: int) -> int:
 
 def test_no_task_leaves_anything_to_the_next() -> None:
     assert dict(results(knotting, range(20), 2)) == dict.fromkeys(range(20), 1)
+
+
+def test_a_task_in_this_process_shows_progress_even_if_it_counts_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "TICK", 0.0)
+    outer, inner = list[int](), list[int]()
+
+    def within(number: int) -> int:
+        list(run_tasks(lambda one: one, [1], 1, lambda: inner.append(number)))
+        count_bytes(1)
+        return number
+
+    assert list(run_tasks(lambda one: one, [7], 1, lambda: outer.append(0))) == [(0, 7)]
+    assert outer == [0]
+    count_bytes(1)
+    assert outer == [0], "the task has ended"
+    list(run_tasks(within, [5, 6], 1, lambda: outer.append(1)))
+    assert (inner, outer) == ([5, 6], [0, 1, 1, 1, 1])
+
+
+def signal_of_the_parents_end(number: int) -> int:
+    """The signal that the system sends to this process when its parent ends."""
+    import ctypes
+
+    found = ctypes.c_int()
+    ctypes.CDLL(None).prctl(2, ctypes.byref(found))
+    return found.value
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of it")
+def test_a_worker_ends_with_its_parent_and_what_hosts_are_shared_is_known_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shared: list[int] = []
+    monkeypatch.setattr(module, "share", lambda: shared.append(1))
+    found = [signal for _, signal in results(signal_of_the_parents_end, range(2), 2)]
+    assert found == [signal.SIGKILL, signal.SIGKILL]
+    assert shared == [1, 1]
+
+
+class Dead:
+    """The connection to a process that was killed."""
+
+    def send(self, task: object) -> None:
+        raise BrokenPipeError
+
+    def recv(self) -> object:
+        raise ConnectionResetError
+
+
+def test_a_process_that_was_killed_is_noticed_when_its_result_is_read() -> None:
+    dead: Any = Dead()
+    assert module._next(dead, iter([(3, "task")])) == 3
+    assert module._next(dead, iter([])) == -1
+    with pytest.raises(StoppedError, match=r"^task 4: a worker process was killed \(out of memory\?\)"):
+        module._receive(dead, "task 4")

@@ -272,3 +272,55 @@ def test_a_listener_learns_of_the_end_and_may_end_the_run() -> None:
     with Progress("reading", 3, quiet=True):
         pass
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("read", "line"), [(4, "0/2, 4.0 MiB of 4.0 MiB, 2.0 MiB/s"), (7, "0/2, 4.0 MiB of 4.0 MiB, 2.0 MiB/s")]
+)
+def test_no_more_is_read_than_there_is(read: int, line: str, clock: Clock) -> None:
+    """A file may have grown, and some of it may be read twice."""
+    running = progress.Progress("reading", 2, 4 << 20, quiet=True)
+    clock.now += 2
+    count_in([read << 20])
+    assert running.line() == f"reading: {line}"
+
+
+def test_a_rate_is_known_from_the_first_moment(clock: Clock) -> None:
+    count_in([1 << 20])
+    for total, read in ((4 << 20, "1.0 MiB of 4.0 MiB"), (0, "1.0 MiB")):
+        line = progress.Progress("reading", 2, total, quiet=True).line()
+        assert line.startswith(f"reading: 0/2, {read}, ")
+
+
+def test_a_bar_shows_the_share_that_is_done(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown: list[float] = []
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr(
+        "cdxmill.running.progress._Bar.show", lambda self, share, text, below: shown.append(share)
+    )
+    for items, done, total, read in (
+        (4, 1, 0, 0),
+        (0, 0, 0, 0),
+        (4, 1, 10, 5),
+        (4, 1, 10, 10),
+        (4, 1, 10, 20),
+    ):
+        count_in([read])
+        with progress.Progress("reading", items, total) as running:
+            running.done = done
+            running.tick()
+    assert shown == [0.25, 1.0, 0.5, 1.0, 1.0]
+
+
+def test_listeners_may_be_within_each_other() -> None:
+    seen: list[str] = []
+    with listened_to(lambda step: seen.append(f"outer {step.name}")):
+        with listened_to(lambda step: seen.append(f"inner {step.name}")), Progress("a", 1, quiet=True):
+            pass
+        with Progress("b", 1, quiet=True):
+            pass
+        with listened_to(None), Progress("c", 1, quiet=True):
+            pass
+    assert seen == ["inner a", "outer b"]

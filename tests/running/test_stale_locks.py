@@ -32,6 +32,7 @@ NOBODY = 2**22 + 1
         ({"host": HERE, "process": 10**30}, True),
         ({"host": HERE, "process": float("inf")}, True),
         ({"host": None}, False),
+        ({"process": NOBODY}, False),
         ({"renewed": None}, True),
         ({"renewed": 10**400}, True),
     ],

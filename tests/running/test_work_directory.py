@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from cdxmill.errors import UsageError
+from cdxmill.errors import AbsentError, UsageError
 from cdxmill.running import resume
 from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WorkDirectory, check_work, is_own_work, remove_work
@@ -168,3 +170,41 @@ def test_a_result_that_is_not_valid_is_made_again(
         assert list(work.run("step", run, [_Task(7)], 1, progress, is_valid)) == [1]
         assert (ran, progress.done) == (done, 1)
     assert work.load("step-00007") == 1
+
+
+def test_results_at_a_url_survive_a_restart_of_the_machine_and_go_as_a_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files: dict[str, bytes] = {}
+    cleared: list[int] = []
+
+    @contextmanager
+    def write(place: Location) -> Iterator[BytesIO]:
+        yield (file := BytesIO())
+        files[place.text] = file.getvalue()
+
+    def read(place: Location) -> bytes:
+        if place.text not in files:
+            raise AbsentError(place.text, "is absent")
+        return files[place.text]
+
+    def remove_tree(place: Location) -> None:
+        for url in [url for url in files if url.startswith(f"{place.text}/")]:
+            del files[url]
+
+    for name, method in (("write_atomic", write), ("read_bytes", read), ("remove_tree", remove_tree)):
+        monkeypatch.setattr(Location, name, method)
+
+    def made(job: str, boot: str) -> WorkDirectory:
+        monkeypatch.setattr("cdxmill.running.resume._boot", lambda: boot)
+        return WorkDirectory("s3://b/.work", job, lambda: cleared.append(1))
+
+    first = made("job", "one")
+    assert cleared == [1]
+    first.save("a", [7])
+    again = made("job", "two")
+    assert (again.load("a"), again.load("b"), cleared) == ([7], None, [1])
+    other = made("other", "two")
+    assert (other.load("a"), cleared, list(files)) == (None, [1, 1], ["s3://b/.work/job.json"])
+    other.remove()
+    assert files == {}
