@@ -127,7 +127,7 @@ def test_an_annotation_that_cannot_be_read_is_none() -> None:
 def test_a_type_has_a_name() -> None:
     assert [type_named(f"{one}") for one in Type] == list(Type)
     for name in ("", "TEXT", "string", "text "):
-        with pytest.raises(ValueError, match="is no type; expected text, int, double, bool, list, json$"):
+        with pytest.raises(ValueError, match=r"is no type; expected text, int, double, bool, list, json$"):
             type_named(name)
 
 

@@ -117,7 +117,7 @@ def test_a_condition_has_its_own_text() -> None:
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(text: str, reason: str) -> None:
-    with pytest.raises(ValueError, match="^invalid expression ") as error:
+    with pytest.raises(ValueError, match=r"^invalid expression ") as error:
         parse_expression(text)
     assert reason in str(error.value)
 
