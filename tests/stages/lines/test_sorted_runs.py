@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdxmill.errors import StoppedError
+from cdxmill.stages.lines import merge_lines as merge_module
 from cdxmill.stages.lines.merge_lines import SortedLists, fewer_runs, merge_lines, sorted_lists
 from cdxmill.stages.lines.sort_lines import LineSorter, cut_runs, has_lines
 
@@ -89,3 +90,24 @@ def test_lists_are_taken_up_to_a_bound() -> None:
     assert source.take_below(None) == [b"d"]
     assert source.next() is None
     assert not source.lines
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4096])
+@pytest.mark.parametrize(
+    ("sources", "merged"),
+    [
+        ([], b""),
+        ([[]], b""),
+        ([[], [[b"a"]]], b"a"),
+        ([[[b"a"], [b"a", b"b"]]], b"ab"),
+        ([[[b"a", b"c"], [b"c"]], [[b"b"], [b"c", b"d"]], [[b"c"]]], b"abcd"),
+        ([[[b"a", b"b", b"c", b"d"]], [[b"z"]], [[b"b"], [b"x", b"y"]], []], b"abcdxyz"),
+    ],
+    ids=range(6),
+)
+def test_sources_are_merged_in_rounds_of_any_size(
+    sources: list[list[list[bytes]]], merged: bytes, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merge_module, "_ROUND", size)
+    found = merge_lines(iter(one) for one in sources)
+    assert b"".join(line for lines in found for line in lines) == merged
