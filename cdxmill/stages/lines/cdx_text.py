@@ -103,8 +103,6 @@ class LineCheck:
 
     def end(self) -> None:
         """Check the last line if it has no LF: other tools write files so. Raises LineError."""
-        if not self._begun:
-            return
         line = b"".join(self._begun)
         if self._fields is not None and is_capture_line(line) and not self._is_whole(line):
             raise LineError(self._lines + 1, f"is truncated, the file ends in it: {line[-_SHOWN:]!r}")

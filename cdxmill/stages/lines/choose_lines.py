@@ -67,7 +67,7 @@ def _resolved(fields: Fields, originals: dict[str, Fields]) -> bytes:
 
     is_revisit = fields.get("mime") == REVISIT or fields.get("filename") == "-"
     digest = str(fields.get("digest") or "")
-    original = originals.get(digest) if digest else None
+    original = originals.get(digest)  # no line without a digest is one
     if digest and original is None and not is_revisit:
         originals[digest] = fields
     if not is_revisit:

@@ -181,7 +181,7 @@ def _has_payload(headers: Headers) -> bool:
 def _between(pieces: Iterator[bytes], start: int, end: int) -> Iterator[bytes]:
     pos = 0
     for piece in pieces:
-        part = piece[max(start - pos, 0) : max(end - pos, 0)]
+        part = piece[max(start - pos, 0) : end - pos]
         if part:
             yield part
         pos += len(piece)

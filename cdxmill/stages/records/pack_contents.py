@@ -226,7 +226,7 @@ def write_contents(
         if isinstance(item, Damage):
             yield item
             continue
-        if not offset and packer.head:
+        if not offset:
             write(packer.head)
             offset = len(packer.head)
         if item.data is None:

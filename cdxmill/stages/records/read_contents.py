@@ -243,7 +243,7 @@ def _contents(
         elif start >= 0:
             for content in archive.contents(start, end, last):
                 yield content if content is last else content._replace(line_length=line_length)
-        last, miscut, line_length = None, False, 0
+        last, miscut = None, False
         if isinstance(item, Damage):
             miscut = item.is_miscut
             start = item.offset if miscut else -1

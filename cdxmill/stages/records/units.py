@@ -139,11 +139,7 @@ class Units(ABC):
 
         The payload of a record can be an archive. Content-Length tells.
         """
-        if (
-            not isinstance(error, TooLong)
-            or self._spent > _FREE + _SHARE * pos
-            or not self.probe(end).is_start
-        ):
+        if not isinstance(error, TooLong) or self._spent > _FREE + _SHARE * pos:
             return None
         record, reached = take_across(self, pos)
         if record is not None:

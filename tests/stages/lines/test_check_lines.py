@@ -39,6 +39,9 @@ def fault(text: bytes, size: int = 1 << 20) -> str | None:
 @pytest.mark.parametrize(
     "lines",
     [
+        [JSON],
+        [CDX11],
+        [CDX9 + b"\r"],
         [JSON, JSON],
         [HEADER, b"", CDX11, HEADER, CDX11, b""],
         [CDX9] * 3,
@@ -79,6 +82,11 @@ def test_lines_that_tools_write_pass(lines: list[bytes], end: bytes, size: int) 
         (JSON + b"\n\r\n" + JSON + b"\n", "line 2 is not a CDXJ line: b'\\r'"),
         (JSON + b"\n\n" + JSON[:20] + b"\0" * 9 + JSON + b"\n", "line 3 has NUL bytes"),
         (b"\0" * 5000, "line 1 has NUL bytes"),
+        (b"<html>", "line 1 is not a CDX or CDXJ line: b'<html>'"),
+        (HEADER + b"\n" + JSON[:-1], "line 2 is not a CDX or CDXJ line: b'com"),
+        (JSON + b"\n\r", "line 2 is truncated, the file ends in it: b'\\r'"),
+        (JSON + b"\n" + CDX11, "line 2 is truncated, the file ends in it: b'com"),
+        (CDX11 + b"\n" + CDX11 + b" x", "line 2 is truncated, the file ends in it: b'com"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])

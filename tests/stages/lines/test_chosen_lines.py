@@ -190,3 +190,78 @@ def test_a_moment_has_to_be_a_time() -> None:
     for text in ("", "-", "soon", "202"):
         with pytest.raises(ValueError, match="invalid timestamp"):
             seconds(text)
+
+
+def resolved(*lines: bytes) -> list[dict[str, object]]:
+    """The fields of lines with their originals."""
+    read = Read(list(lines), 2)
+    found = [json.loads(one.split(b" ", 2)[2]) for one in joined(resolve_revisits(read, read.invalid))]
+    assert read.wrong == []
+    return found
+
+
+NO_ORIGINAL = {"orig.length": "-", "orig.offset": "-", "orig.filename": "-"}
+
+
+def test_lines_without_a_digest_have_no_original() -> None:
+    for digest in ({}, {"digest": ""}, {"digest": None}):
+        page, revisit = resolved(line(1, mime="a/b", **digest), line(2, mime="warc/revisit", **digest))
+        assert page == {"status": 200, "mime": "a/b", **digest, **NO_ORIGINAL}
+        assert revisit == {"status": 200, "mime": "warc/revisit", **digest, **NO_ORIGINAL}
+    assert (
+        resolved(line(1, mime="a/b", digest=5), line(2, mime="warc/revisit", digest="5"))[1]["mime"] == "a/b"
+    )
+
+
+def test_a_revisit_gets_the_fields_that_it_has_from_what_its_original_has() -> None:
+    place = {"length": "7", "offset": "8", "filename": "a.warc.gz"}
+    original = {"orig.length": "7", "orig.offset": "8", "orig.filename": "a.warc.gz"}
+    page = line(1, 404, mime="a/b", digest="A", **place)
+    for mime in ("warc/revisit", "a/b"):
+        name = "-" if mime == "a/b" else "b.warc.gz"
+        _, revisit = resolved(page, line(2, "-", mime=mime, digest="A", filename=name))
+        assert revisit == {"status": 404, "mime": "a/b", "digest": "A", "filename": name, **original}
+    bare = b'com,a)/ 2020 {"digest": "A", "filename": "-"}'
+    assert resolved(page, bare)[1] == {"digest": "A", "filename": "-", **original}
+    less = b'com,a)/ 2019 {"digest": "A", "offset": "8"}'
+    assert resolved(less, line(2, 5, mime="warc/revisit", digest="A"))[1] == {
+        "status": "",
+        "mime": "",
+        "digest": "A",
+        **NO_ORIGINAL,
+        "orig.offset": "8",
+    }
+
+
+def test_a_collapse_has_digits_of_ascii_however_many() -> None:
+    assert parse_collapse("\u0663").field == "\u0663"
+    lines = [line("202001"), line("202002"), line("202002", 404)]
+    for text in ("9" * 5000, "status:" + "9" * 5000):
+        tokens = [parse_collapse(text).token(one) for one in lines]
+        assert len(set(tokens)) == (3 if text[0] == "9" else 2)
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "wanted"),
+    [
+        ("20131226095010", 1388051410),
+        ("20131226095010999", 1388051410),
+        ("2013122609501099", 1388051410),
+        ("201312260950", 1388051459),
+        ("2013122609", 1388051999),
+        ("20131226", 1388102399),
+        ("201312", 1388534399),
+        ("2014", 1420070399),
+        ("20131231235959", 1388534399),
+        ("20140101000000", 1388534400),
+        ("20140228000000", 1393545600),
+        ("20140229000000", 1393545600),
+        ("20140331000000", 1396224000),
+        ("20141301000000", 1417392000),
+        ("20140101240000", 1388534400 + 23 * 3600),
+        ("20140101006000", 1388534400 + 59 * 60),
+        ("20140101000060", 1388534400 + 59),
+    ],
+)
+def test_a_timestamp_is_the_last_second_that_it_can_mean(timestamp: str, wanted: int) -> None:
+    assert seconds(timestamp) == wanted

@@ -14,7 +14,19 @@ from hypothesis import strategies as st
 
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.stages.lines.cdx_text import read_content
-from cdxmill.stages.lines.line_lists import is_capture_line, split_lines, write_gzip_lines, write_lines
+from cdxmill.stages.lines.line_lists import (
+    convert_captures,
+    cut_blocks,
+    distinct_captures,
+    divide,
+    group_lines,
+    is_capture_line,
+    lines_between,
+    split_lines,
+    without_headers,
+    write_gzip_lines,
+    write_lines,
+)
 from cdxmill.stages.window import MemberError, Window
 
 line = st.binary(max_size=12) | st.sampled_from(
@@ -146,3 +158,89 @@ def test_lines_are_written_as_the_name_of_the_file_says(lists: list[list[bytes]]
     assert (gzip.decompress(file.getvalue()) if is_gzip else file.getvalue()) == b"a\nb\nc\n"[: 2 * count]
     assert write_gzip_lines(lists, packed) == len(packed.getvalue()) > 0
     assert (file.getvalue() == packed.getvalue()) == is_gzip
+
+
+@pytest.mark.parametrize("lines", [1, 2, 3, 5, 6, 7])
+@pytest.mark.parametrize("sizes", [[], [0], [6], [1] * 6, [2, 4], [5, 0, 1]])
+def test_blocks_have_their_number_of_lines_and_the_last_one_has_the_rest(
+    lines: int, sizes: list[int]
+) -> None:
+    every = [b"%d" % number for number in range(sum(sizes))]
+    lists = [every[sum(sizes[:at]) : sum(sizes[: at + 1])] for at in range(len(sizes))]
+    found = list(cut_blocks(lists, lines))
+    assert b"".join(block.text for block in found) == b"".join(one + b"\n" for one in every)
+    assert [block.lines for block in found] == [
+        min(lines, len(every) - start) for start in range(0, len(every), lines)
+    ]
+    assert all(block.text.count(b"\n") == block.lines for block in found)
+
+
+@pytest.mark.parametrize(
+    ("lists", "kept"),
+    [
+        ([], []),
+        ([[]], []),
+        ([[b"", b""]], []),
+        ([[b"a"]], [[b"a"]]),
+        ([[b"a", b"a", b"b", b"b"]], [[b"a", b"b"]]),
+        ([[b"a"], [b"a"], [b"a", b"b"], [b"b", b"c"]], [[b"a"], [b"b"], [b"c"]]),
+        ([[b"", b" CDX N", b" CDX a", b" b"], [b" b"]], [[b" b"]]),
+        ([[b""], [b" CDX"], [b" CDX "], [b" CDXZ"]], []),
+        ([[b" CDW", b" CDX", b" CDY"]], [[b" CDW", b" CDY"]]),
+        ([[b" CDW"], [b" CDW", b" CDXX"], [b" CDY"]], [[b" CDW"], [b" CDY"]]),
+        ([[b" CDY", b" CDY"], [b"a"]], [[b" CDY"], [b"a"]]),
+        ([[b"\0"], [b"\0", b"\1"]], [[b"\0"], [b"\1"]]),
+        ([[b"", b"\0", b" CDX"]], [[b"\0"]]),
+    ],
+    ids=range(13),
+)
+def test_the_distinct_captures_of_sorted_lists(lists: list[list[bytes]], kept: list[list[bytes]]) -> None:
+    assert list(distinct_captures([list(one) for one in lists])) == kept
+    assert [line for one in lists for line in without_headers(sorted(one)) if not line] == []
+    for one in lists:
+        assert without_headers(one) == [line for line in one if is_capture_line(line)]
+
+
+@pytest.mark.parametrize("low", [None, b"", b"a", b"b", b"bb", b"c", b"d", b"e"])
+@pytest.mark.parametrize("high", [None, b"", b"a", b"b", b"bb", b"c", b"d", b"e"])
+def test_the_lines_between_two_bounds(low: bytes | None, high: bytes | None) -> None:
+    for lines in ([], [b"b"], [b"b", b"c", b"d"]):
+        wanted = [one for one in lines if (low is None or one >= low) and (high is None or one < high)]
+        assert lines_between(lines, low, high) == wanted
+
+
+@pytest.mark.parametrize(
+    ("lines", "points", "shards"),
+    [
+        ([], [b"b"], []),
+        ([b"a", b"b"], [], [(0, [b"a", b"b"])]),
+        ([b"a", b"b", b"c"], [b"b"], [(0, [b"a"]), (1, [b"b", b"c"])]),
+        ([b"b"], [b"b"], [(1, [b"b"])]),
+        ([b"a", b"e"], [b"b", b"c", b"d"], [(0, [b"a"]), (3, [b"e"])]),
+        ([b"b", b"c"], [b"b", b"c", b"d"], [(1, [b"b"]), (2, [b"c"])]),
+        ([b"a\xff", b"b\0"], [b"b"], [(0, [b"a\xff"]), (1, [b"b\0"])]),
+    ],
+)
+def test_lines_are_divided_at_the_split_points(
+    lines: list[bytes], points: list[bytes], shards: list[tuple[int, list[bytes]]]
+) -> None:
+    assert list(divide(lines, points)) == shards
+
+
+@pytest.mark.parametrize(
+    ("size", "groups"), [(0, [1, 1, 1, 1]), (1, [1, 1, 1, 1]), (3, [2, 1, 1]), (4, [2, 1, 1]), (5, [2, 2]), (7, [3, 1]), (8, [4]), (99, [4])]
+)  # fmt: skip
+def test_groups_of_lines_have_a_largest_size(size: int, groups: list[int]) -> None:
+    lines = [b"a", b"bb", b"dddd", b"e"]
+    found = list(group_lines(lines, size))
+    assert [one for group in found for one in group] == lines
+    assert [len(group) for group in found] == groups
+
+
+def test_captures_are_converted_and_headers_left_out() -> None:
+    line = b"com,a)/ 20200101000000 http://a.com/ 12 0 a.warc.gz"
+    assert convert_captures([]) == convert_captures([b"", b" CDX N b a"]) == []
+    (found,) = convert_captures([b" CDX N b a S V g", b"", line])
+    assert found.startswith(b"com,a)/ 20200101000000 {")
+    with pytest.raises(ValueError, match=r"."):
+        convert_captures([b"text"])

@@ -69,9 +69,30 @@ def test_blocks_with_one_key_have_one_mark() -> None:
         ([b"a", b"b", b"b", b"b", b"b", b"c"], 2, [b"c"]),
         ([b"a", b"a", b"b", b"b", b"b", b"c"], 2, [b"b"]),
         ([b"a", b"b", b"b", b"b", b"c", b"c"], 2, [b"c"]),
+        ([b"a"] * 8 + [b"b", b"c"], 3, [b"b", b"c"]),
+        ([b"a"] * 8 + [b"b", b"c", b"d"], 3, [b"b", b"c"]),
+        ([b"a", b"b"] + [b"c"] * 8, 3, [b"b", b"c"]),
+        ([b"a"] * 9, 3, []),
     ],
 )
 def test_the_keys_nearest_to_equal_parts_are_picked(
     keys: list[bytes], shards: int, points: list[bytes]
 ) -> None:
     assert pick_splits(keys[::-1], shards) == points
+
+
+@pytest.mark.parametrize(
+    ("shards", "at"),
+    [(1, []), (2, [4]), (3, [3, 5]), (4, [2, 4, 6]), (8, [1, 2, 3, 4, 5, 6, 7]), (99, [1, 2, 3, 4, 5, 6, 7])],
+)
+def test_blocks_of_one_size_are_divided_evenly(shards: int, at: list[int]) -> None:
+    index = blocks((b"a", [10] * 8))
+    assert pick_marks(mark_blocks(index, {}, 100), shards) == [index[one].key for one in at]
+
+
+def test_each_shard_has_a_usual_size_of_its_own() -> None:
+    for lengths, share in (([10, 5], 0.5), ([10, 10, 1], 0.1), ([10, 30, 5], 0.25), ([10], 1), ([10, 20], 1)):
+        for before in ([], [(b"a", [1000, 10])], [(b"a", [3])]):
+            first = mark_blocks(blocks(*before), {}, 100).total
+            found = mark_blocks(blocks(*before, (b"b", lengths), (b"c", [9])), {}, 100)
+            assert found.total == pytest.approx(first + len(lengths) - 1 + share + 1)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from cdxmill.errors import StoppedError
-from cdxmill.stages.lines.merge_lines import SortedLists, fewer_runs, merge_lines, sorted_lists
-from cdxmill.stages.lines.sort_lines import LineSorter, cut_runs, has_lines
+from cdxmill.stages.lines import merge_lines as merge_module
+from cdxmill.stages.lines.merge_lines import (
+    SortedLists,
+    fewer_runs,
+    merge_lines,
+    merge_slices,
+    sorted_lists,
+)
+from cdxmill.stages.lines.sort_lines import BLOCK, LineSorter, Run, cut_runs, has_lines
 
 from ...material.memory_files import MemoryFiles
 
@@ -89,3 +98,40 @@ def test_lists_are_taken_up_to_a_bound() -> None:
     assert source.take_below(None) == [b"d"]
     assert source.next() is None
     assert not source.lines
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4096])
+@pytest.mark.parametrize(
+    ("sources", "merged"),
+    [
+        ([], b""),
+        ([[]], b""),
+        ([[], [[b"a"]]], b"a"),
+        ([[[b"a"], [b"a", b"b"]]], b"ab"),
+        ([[[b"a", b"c"], [b"c"]], [[b"b"], [b"c", b"d"]], [[b"c"]]], b"abcd"),
+        ([[[b"a", b"b", b"c", b"d"]], [[b"z"]], [[b"b"], [b"x", b"y"]], []], b"abcdxyz"),
+    ],
+    ids=range(6),
+)
+def test_sources_are_merged_in_rounds_of_any_size(
+    sources: list[list[list[bytes]]], merged: bytes, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merge_module, "_ROUND", size)
+    found = merge_lines(iter(one) for one in sources)
+    assert b"".join(line for lines in found for line in lines) == merged
+
+
+@pytest.mark.parametrize("number", [1, 64, 65, 100, 2000])
+def test_many_slices_are_read_in_smaller_lists(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them together take about as much memory as a few."""
+    sizes: list[int] = []
+
+    def read_slice(open_run: object, part: object, size: int) -> Iterator[list[bytes]]:
+        del open_run, part
+        sizes.append(size)
+        return iter([[b"a"]])
+
+    monkeypatch.setattr(merge_module, "read_slice", read_slice)
+    slices = [Run("r", 0, 0, 1, 0, 0).whole()] * number
+    assert [line for lines in merge_slices(slices, MemoryFiles().reader) for line in lines] == [b"a"]
+    assert sizes == [max(BLOCK, min(1 << 20, (64 << 20) // number))] * number

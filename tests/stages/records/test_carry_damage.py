@@ -96,6 +96,17 @@ def test_a_part_is_a_record_with_its_bytes(
 
 
 @pytest.mark.parametrize("name", ["a.warc.gz", "a.arc"])
+def test_a_part_is_held_in_memory_up_to_a_limit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, one = carried(BAD[1], name=name)
+    assert isinstance(one, Content)
+    for held in (one.size, one.size - 1):
+        monkeypatch.setattr(carry_damage, "HELD", held)
+        _, again = carried(BAD[1], name=name)
+        assert isinstance(again, Content)
+        assert (again.data is None, b"".join(again.pieces())) == (held < one.size, one.data)
+
+
+@pytest.mark.parametrize("name", ["a.warc.gz", "a.arc"])
 @pytest.mark.parametrize("held", [1 << 20, 0])
 def test_a_part_with_other_bytes_is_not_the_part(
     name: str, held: int, monkeypatch: pytest.MonkeyPatch

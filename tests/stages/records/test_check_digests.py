@@ -64,6 +64,7 @@ CASES: dict[str, tuple[bytes, int, str]] = {
     "both": (record(HEAD + PAGE, of_block(HEAD + PAGE), of_payload(PAGE)), 2, ""),
     "block": (record(HEAD + PAGE, of_block(PAGE), of_payload(PAGE)), 2, "WARC-Block-Digest"),
     "a block is not decoded": (record(HEAD + chunked(PAGE), of_block(HEAD + PAGE)), 1, "WARC-Block-Digest"),
+    "both are wrong": (record(HEAD + PAGE, of_block(PAGE), of_payload(HEAD)), 2, "WARC-Block-Digest"),
     "payload": (record(HEAD + PAGE, of_block(HEAD + PAGE), of_payload(b"")), 2, "WARC-Payload-Digest"),
     "payload of the block": (record(HEAD + PAGE, of_payload(HEAD + PAGE)), 1, ""),
     "without chunks": (record(HEAD + chunked(PAGE), of_payload(PAGE)), 1, ""),
@@ -145,6 +146,32 @@ def test_a_large_record_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check.seen(lambda: iter((data,)))[:3] == ("response", 2, "")
 
 
+@pytest.mark.parametrize("size", [1, 7, 100])
+@pytest.mark.parametrize("name", CASES)
+def test_a_record_in_many_pieces_is_compared_like_one_in_memory(
+    name: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what follows its block, nothing is hashed; and it is read a second time only if a digest is another one."""
+    monkeypatch.setattr(check_digests, "_HEAD", 300)
+    data, number, wrong = CASES[name]
+    check = ContentCheck()
+    for piece in pieces_of(data, size):
+        check.feed(piece)
+    assert (check._held is None) == (len(data) >= 300)
+    again: list[int] = []
+
+    def pieces() -> Iterator[bytes]:
+        again.append(size)
+        return pieces_of(data, size)
+
+    seen = check.seen(pieces)
+    assert (seen.checked, seen.wrong.partition(" is sha1:")[0]) == (number, wrong)
+    is_as_it_is = not number or name in ("both", "with chunks", "resource", "no type", "revisit")
+    is_block = wrong == "WARC-Block-Digest"
+    is_message = name in ("resource like a message", "message of another URL")
+    assert bool(again) != (is_as_it_is or is_block or is_message)
+
+
 def test_a_payload_that_gets_too_large_when_it_is_decoded_is_not_hashed_to_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -200,3 +227,24 @@ def test_each_record_of_an_archive_is_checked_whoever_reads_it(
     records = [one for one in found if isinstance(one, Record)]
     is_taken = to_unit is not bytes and inner is not None and inner() is Outcome.NO_LINE
     assert len(records) == (0 if is_taken else 3)
+
+
+@pytest.mark.parametrize("to_unit", [bytes, gzip.compress], ids=["plain", "gz"])
+def test_a_record_is_read_again_only_if_it_was_not_read_as_a_whole(to_unit: Callable[[bytes], bytes]) -> None:
+    good, bad = record(PAGE, of_block(PAGE)), record(PAGE, of_block(b""))
+    units = [to_unit(one) for one in (good, bad, good, bad, good)]
+    data, reads = b"".join(units), list[int]()
+
+    def again(offset: int, size: int) -> bytes:
+        reads.append(offset)
+        return data[offset : offset + size]
+
+    checks: DigestChecks[Outcome] = DigestChecks(again, 1 << 20, None)
+    items = read_records(lambda pos, size: data[pos : pos + size], read_common=checks.read_common)
+    found = list(checks.checked(items))
+    starts = [sum(map(len, units[:number])) for number in range(5)]
+    assert [item.offset for item in found if isinstance(item, Record)] == starts[::2]
+    damage = [item for item in found if isinstance(item, Damage)]
+    assert [item.offset for item in damage] == starts[1::2]
+    assert all(item.reason.startswith("WARC-Block-Digest is sha1:") for item in damage)
+    assert bool(reads) == (to_unit is bytes)

@@ -10,7 +10,9 @@ import zstandard
 
 from cdxmill.capture import Damage, Note
 from cdxmill.formats.archives.warc_header import Head, HeaderMatch
-from cdxmill.stages import native
+from cdxmill.stages import native, window
+from cdxmill.stages.records import read_contents as contents_module
+from cdxmill.stages.records import read_zst
 from cdxmill.stages.records.fetch_record import Archive, NoRecord
 from cdxmill.stages.records.read_contents import (
     HELD,
@@ -25,7 +27,7 @@ from cdxmill.stages.records.read_contents import (
 
 from ...material.memory_files import MemoryFiles
 from .test_changing_files import record
-from .test_skippable_frames import FIRST, ONE, OWN, frame, skippable
+from .test_skippable_frames import FIRST, ONE, OWN, frame, packed, skippable
 
 PACK: dict[str, Callable[[bytes], bytes]] = {"plain": bytes, "gz": gzip.compress, "zst": frame}
 SMALL = [record(number, 40 + number) for number in range(5)]
@@ -130,6 +132,26 @@ def test_the_content_between_two_offsets(form: str) -> None:
             records,
         )
         assert b"".join(found.pieces()) == data
+
+
+def test_the_content_of_frames_with_a_dictionary() -> None:
+    unit = packed(OWN, SMALL[3])
+    (found,) = contents_between(reader(FIRST + unit), 1 << 20)(len(FIRST), len(FIRST + unit))
+    assert found.data == SMALL[3]
+
+
+@pytest.mark.parametrize("form", ["plain", "zst"])
+@pytest.mark.parametrize(("held", "is_held"), [(len(SMALL[0]), True), (len(SMALL[0]) - 1, False), (9, False)])
+def test_a_content_that_is_not_held_has_its_size(
+    held: int, is_held: bool, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contents_module, "HELD", held)
+    monkeypatch.setattr(window, "_RANGE_PIECE", 16)
+    monkeypatch.setattr(read_zst, "_CONTENT_PIECE", 16)
+    unit = PACK[form](SMALL[0])
+    (found,) = contents_between(reader(unit), 1 << 20)(0, len(unit))
+    assert (found.size, found.data is not None) == (len(SMALL[0]), is_held)
+    assert b"".join(found.pieces()) == SMALL[0]
 
 
 @pytest.mark.parametrize("form", PACK)

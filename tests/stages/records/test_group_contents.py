@@ -41,6 +41,9 @@ def sizes(items: list[Content | Damage]) -> list[int]:
         ([(1, 0), (2, 1), (3, 0), (4, 1)], [2, 1, 1]),
         ([(1, 0), (0, 1), (2, 1)], [1, 1, 1]),
         ([(0, 0), (0, 0)], [1, 1]),
+        ([(0, 0), (1, 0)], [1, 1]),
+        ([(0, 1), (1, 0)], [1, 1]),
+        ([(1, 0), (0, 1)], [1, 1]),
         ([], []),
     ],
 )
@@ -54,6 +57,7 @@ def test_neighbors_are_joined_if_one_names_the_other(links: list[tuple[int, int]
     assert [one.offset for one in made] == [
         items[sum(groups[:number])].offset for number in range(len(groups))
     ]
+    assert all(one.size == len(one.data or b"") for one in made if isinstance(one, Content))
     assert sum(one.length for one in made if isinstance(one, Content)) == sum(one.length for one in items)
 
 

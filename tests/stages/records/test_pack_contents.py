@@ -85,6 +85,26 @@ def test_contents_are_written_one_after_the_other(name: str) -> None:
     assert end == len(file)
 
 
+def test_what_packs_a_file_and_how_it_begins() -> None:
+    version = ".".join(map(str, zstandard.ZSTD_VERSION))
+    plain, other, gz = ZstPacker(6), ZstPacker(6, DICTIONARY), GzipPacker(12)
+    assert (plain.head, plain.library, other.library) == (b"", f"zstd {version}", f"zstd {version}")
+    assert other.head.startswith(b"\x5d\x2a\x4d\x18")
+    assert (gz.head, gz.library.partition(", ")[0]) == (b"", "libdeflate")
+    for packer, name in ((plain, "zst"), (other, "dictionary"), (gz, "gz")):
+        for is_held in (True, False):
+            written: list[bytes] = []
+            (_,) = write_contents([content(NOISE, is_held)], packer, written.append)
+            assert unpacked(b"".join(written), name) == NOISE
+            if name != "gz":
+                frame = zstandard.get_frame_parameters(b"".join(written)[len(packer.head) :])
+                assert (frame.dict_id, frame.content_size, frame.has_checksum) == (
+                    40_000 if name == "dictionary" else 0,
+                    len(NOISE),
+                    True,
+                )
+
+
 @pytest.mark.parametrize("name", PACKERS)
 def test_an_archive_without_records_stays_empty(name: str) -> None:
     file = bytearray()
@@ -142,6 +162,7 @@ def chosen(items: list[Content | Damage], size: int) -> tuple[bool, int]:
     packer, again = choose_packer(counted(), PACKERS["dictionary"], PACKERS["zst"], size)
     looked_at = taken
     assert list(again) == items
+    assert packer in (PACKERS["dictionary"], PACKERS["zst"])
     return packer is PACKERS["dictionary"], looked_at
 
 

@@ -94,6 +94,17 @@ def test_a_short_content_is_read_once() -> None:
 
 
 @pytest.mark.parametrize(
+    "data",
+    [b"WARC/2.0\r\n\r\n", b"text\n", b"http://a.b/ 1.2.3.4 20240101000000 text/html 200 abc - 0 a.arc 4\n"],
+)
+def test_what_is_wrong_for_certain_is_read_once(data: bytes) -> None:
+    sizes: list[int] = []
+    with pytest.raises(RecordError):
+        read_header(reader(data + b"x" * (1 << 17), sizes))
+    assert sizes == [1 << 12]
+
+
+@pytest.mark.parametrize(
     ("data", "always", "after_damage"),
     [
         (WARC, True, True),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from cdxmill.capture import Damage, Record
+from cdxmill.stages.records import swallowed
 from cdxmill.stages.records.read_records import read_records
 
 END = b"\r\n\r\n"
@@ -97,3 +98,57 @@ def test_records_that_do_not_lead_to_the_end_of_a_block_are_its_text() -> None:
     ):
         data = record("a", inside, other)
         assert read(data + D) == ([0, len(data)], []), inside
+
+
+HTTP = b"HTTP/1.1 200 OK\r\n\r\n"
+
+
+@pytest.mark.parametrize("before", [b"", b"x", HTTP])
+@pytest.mark.parametrize("inside", [B, B + C], ids=["one", "two"])
+def test_the_next_record_may_begin_where_the_block_does(before: bytes, inside: bytes) -> None:
+    whole = record("a", before + inside, b"md5:" + b"0" * 32).removesuffix(END)
+    start = whole.index(inside)
+    records, damage = read(whole + D)
+    assert (records[0], damage) == (start, [0])
+
+
+@pytest.mark.parametrize(
+    ("before", "kind"), [(b"", b"resource"), (b"x", b"resource"), (HTTP, b"resource"), (HTTP, b"response")]
+)
+@pytest.mark.parametrize("field", [b"Block", b"Payload"])
+def test_a_digest_that_is_right_proves_a_block_whose_last_record_has_no_closing(
+    kind: bytes, field: bytes, before: bytes
+) -> None:
+    inside = B.removesuffix(END)
+    hashed = inside if (field, kind) == (b"Payload", b"response") else before + inside
+    for digest, is_right in ((hashlib.md5(hashed), True), (hashlib.md5(hashed + b"x"), False)):
+        data = record("a", before + inside, b"md5:" + digest.hexdigest().encode())
+        data = data.replace(b"resource", kind, 1).replace(b"Block-", field + b"-", 1)
+        records, damage = read(data + D)
+        assert damage == ([] if is_right else [0])
+        assert records == ([0, len(data)] if is_right else [data.index(B[:20], 9), len(data)])
+
+
+def test_other_bytes_than_line_ends_after_an_inner_record_prove_nothing() -> None:
+    for end in (b"more", b"\r\n\r.", b"\n\r\n\r"):
+        data = record("a", B.removesuffix(END) + end, b"md5:" + b"0" * 32).removesuffix(END)
+        assert read(data + D) == ([0, len(data)], [])
+
+
+@pytest.mark.parametrize(("most", "is_swallowed"), [(1, False), (2, True), (3, True)])
+def test_a_chain_of_records_is_followed_up_to_a_limit(
+    most: int, is_swallowed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(swallowed, "_MOST_STARTS", 1)
+    monkeypatch.setattr(swallowed, "_MOST_RECORDS", most)
+    data = record("a", B + C, b"md5:" + b"0" * 32).removesuffix(END)
+    assert read(data + D)[1] == ([0] if is_swallowed else [])
+
+
+@pytest.mark.parametrize(("starts", "is_swallowed"), [(2, False), (3, True)])
+def test_the_first_starts_of_records_are_looked_at(
+    starts: int, is_swallowed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(swallowed, "_MOST_STARTS", starts)
+    data = record("a", b"WARC/1.0\r\n" * 2 + B, b"md5:" + b"0" * 32).removesuffix(END)
+    assert read(data + D)[1] == ([0] if is_swallowed else [])

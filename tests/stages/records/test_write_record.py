@@ -13,9 +13,13 @@ from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.records.write_record import (
     conversion_header,
     filedesc,
+    is_http_message,
+    record_id,
     stored_member,
+    warc_date,
     warc_member_of_arc,
     warcinfo,
+    with_fields,
 )
 
 HTTP = b"HTTP/1.1 200 OK\r\n\r\ntext"
@@ -114,3 +118,37 @@ def test_a_description_names_the_old_archive() -> None:
     assert is_description(one, name)
     assert not is_description(one, "b.warc.gz")
     assert not is_description(one._replace(data=b"WARC/1.0\r\n"), name)
+
+
+@pytest.mark.parametrize(
+    ("fields", "added"),
+    [
+        ([], b""),
+        ([(b"B", b"2")], b"B: 2\r\n"),
+        ([(b"a", b"2")], b""),
+        ([(b"A", b"2"), (b"C", b"3"), (b"D", b"")], b"C: 3\r\nD: \r\n"),
+        ([(b"1", b"2"), (b"warc/1.0", b"x")], b"1: 2\r\n"),
+    ],
+)
+@pytest.mark.parametrize("end", [b"\r\n\r\n", b"\r\n", b""])
+def test_a_header_gets_the_fields_that_it_does_not_have(
+    fields: list[tuple[bytes, bytes]], added: bytes, end: bytes
+) -> None:
+    header = b"WARC/1.0\r\nA : 1\r\n x: y"
+    assert with_fields(header + end, fields) == header + b"\r\n" + added + b"\r\n"
+
+
+def test_records_have_ids_of_what_they_are_made_of() -> None:
+    assert record_id("a", 1) == record_id("a", "1") != record_id("a", 2)
+    assert record_id("a", 1) != record_id("a\n1", "") != record_id("a")
+    assert record_id("a\udcff").startswith(b"<urn:uuid:")
+    assert warc_date(b"20240517234122") == b"2024-05-17T23:41:22Z"
+
+
+@pytest.mark.parametrize(
+    ("block", "is_http"),
+    [(b"HTTP/1.1 200 OK", True), (b"HTTP/", True), (b"HTTP", False), (b"http/1.1", False), (b"", False)],
+)
+def test_an_http_message_starts_with_its_version(block: bytes, is_http: bool) -> None:
+    for data in (block, bytearray(block)):
+        assert is_http_message(Record(0, 0, {}, data, len(data), None, True)) == is_http
