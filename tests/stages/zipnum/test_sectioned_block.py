@@ -8,11 +8,14 @@ import pytest
 
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.sections import format_header, format_trailer, header_bytes
-from cdxmill.formats.clusters.zipnum import key_of
+from cdxmill.formats.clusters.zipnum import BlockRef, key_of
 from cdxmill.stages.lines.line_lists import text_of
 from cdxmill.stages.window import MemberError, Window
-from cdxmill.stages.zipnum import sectioned_block
+from cdxmill.stages.zipnum import block_pieces, sectioned_block
+from cdxmill.stages.zipnum.block_pieces import BlockPieces, Tables
+from cdxmill.stages.zipnum.block_text import BlockText
 from cdxmill.stages.zipnum.check_shard import Fault, ShardBlock, read_texts
+from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 from cdxmill.stages.zipnum.sectioned_block import SectionedBlock, read_sectioned
 
 LINES = [b"com,h%05d)/ 2020 %020x" % (number, number**4) for number in range(900)]
@@ -100,6 +103,44 @@ def test_a_table_that_contradicts_its_block_is_an_error(block: bytes, reason: st
         return
     with pytest.raises(MemberError, match=reason):
         read_sectioned(window_of(block), 0)
+
+
+@pytest.mark.parametrize(
+    ("sections", "keys", "reason"),
+    [
+        ([packed(ONE, FULL), packed(TWO, END)], KEYS, None),
+        ([packed(ONE, END), packed(TWO, END)], KEYS, "its section 1 does not end where its table says"),
+        ([packed(ONE, FULL), packed(TWO, FULL)], KEYS, "its section 2 does not end where its table says"),
+        ([packed(ONE, FULL), packed(TWO, END) + b"x"], KEYS, "its section 2 does not end where"),
+        ([packed(ONE, FULL), b"\xff\xff"], KEYS, "the block is corrupt"),
+        (
+            [packed(ONE, FULL), packed(TWO, END)],
+            [KEYS[0], b"com,aa"],
+            "does not begin with its key b'com,aa'",
+        ),
+        ([packed(ONE, FULL), packed(TWO, END)], [b"com,a)/ 2", KEYS[1]], "with its key b'com,a\\)/ 1'"),
+    ],
+)
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_a_search_refuses_sections_that_their_table_contradicts(
+    sections: list[bytes],
+    keys: list[bytes],
+    reason: str | None,
+    is_exact: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also if the last piece of a section is as long as others."""
+    data = block_of(sections, keys, ONE + TWO)
+    if is_exact:
+        monkeypatch.setattr(block_pieces, "_SECTION_PIECE", len(sections[1]))
+    source = BlockPieces(
+        BlockRef(key_of(ONE), b"s", 0, len(data)), lambda _, at, size: data[at : at + size], Tables()
+    )
+    if reason is None:
+        assert BlockText(source).between(b"com,a)/", b"com,b)/!") == ([ONE[:-1], TWO[:-1]], False)
+        return
+    with pytest.raises(DamagedCluster, match=reason):
+        BlockText(source).between(b"com,a)/", b"com,b)/!")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,219 @@
+"""A search in one block: its lines, whether the block goes on, and how little is inflated for it."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from itertools import pairwise
+
+import pytest
+
+from cdxmill.formats.clusters.compressor import Compressor
+from cdxmill.formats.clusters.zipnum import BlockRef, key_of
+from cdxmill.stages.lines.line_lists import text_of
+from cdxmill.stages.zipnum import block_pieces
+from cdxmill.stages.zipnum.block_pieces import BlockPieces, Tables
+from cdxmill.stages.zipnum.block_text import BlockText
+from cdxmill.stages.zipnum.find_lines import BlockReader, find_lines
+from cdxmill.stages.zipnum.kept_texts import BlockMemory
+from cdxmill.stages.zipnum.secondary_index import DamagedCluster
+
+PIECE = 64
+LINES = [b"com,h%03d)/ 2020 %040x" % (number, number**15) for number in range(200)]
+
+
+class Shard:
+    """A block in memory, and how much of it was read."""
+
+    def __init__(self, lines: list[bytes], section_lines: int) -> None:
+        compressor = Compressor("zlib", 6, section_lines)
+        self.data = compressor.compress_block(len(lines), text_of(lines), key_of(lines[0]))
+        self.block = BlockRef(key_of(lines[0]), b"s", 0, len(self.data))
+        self.reads: list[tuple[int, int]] = []
+
+    def __call__(self, _: bytes, offset: int, size: int) -> bytes:
+        self.reads.append((offset, size))
+        return self.data[offset : offset + size]
+
+    def text(self, tables: Tables | None = None) -> BlockText:
+        return BlockText(BlockPieces(self.block, self, tables or Tables()))
+
+
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_PIECE", "_SECTION_PIECE", "_SMALL", "HEAD"):
+        monkeypatch.setattr(block_pieces, name, PIECE)
+
+
+def pieces_needed(data: bytes, high: bytes) -> int:
+    """The fewest pieces from the start of a gzip member that have a whole line >= `high`."""
+    inflater, text = zlib.decompressobj(31), b""
+    for number, start in enumerate(range(0, len(data), PIECE), 1):
+        text += inflater.decompress(data[start : start + PIECE])
+        if text[: text.rfind(b"\n") + 1].split(b"\n")[-2:][0] >= high:
+            return number
+    return -(-len(data) // PIECE)
+
+
+RANGES: list[tuple[int, int]] = [(number, number + 1) for number in range(len(LINES) - 1)]
+RANGES += [(0, 199), (10, 50), (50, 60), (60, 190), (190, 199)]
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_a_block_is_inflated_to_the_first_line_after_the_answer_and_no_further() -> None:
+    shard = Shard(LINES, 0)
+    assert len(shard.data) > 50 * PIECE
+    for first, end in RANGES:
+        shard.reads.clear()
+        low, high = LINES[first], LINES[end]
+        text = shard.text()
+        assert text.between(low, high) == (LINES[first:end], True)
+        assert len(shard.reads) == pieces_needed(shard.data, high)
+        assert text.count(low, high) == (end - first, True)
+        assert text.between(low, high) == (LINES[first:end], True)
+        assert len(shard.reads) == pieces_needed(shard.data, high)
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("section_lines", [0, 20])
+@pytest.mark.parametrize("step", [1, 3, 19, 70])
+def test_searches_in_ascending_order_have_all_lines(section_lines: int, step: int) -> None:
+    text = Shard(LINES, section_lines).text()
+    for first, end in pairwise(range(0, 200, step)):
+        assert text.between(LINES[first], LINES[end]) == (LINES[first:end], True)
+        assert text.can_answer(LINES[first])
+        assert not text.can_answer(LINES[first][:-1])
+    assert text.between(LINES[199], b"\xff") == ([LINES[199]], False)
+    assert text.count(b"d", b"e") == (0, False)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_a_section_that_follows_is_not_read_if_its_key_is_beyond() -> None:
+    shard, tables = Shard(LINES, 20), Tables()
+    shard.text(tables).between(LINES[0], LINES[1])
+    sections = tables.of_blocks[shard.block]
+    assert len(sections.keys) == 10
+    for number in range(9):
+        high = sections.keys[number + 1]
+        for top, is_read in ((high, False), (high + b"\0", True)):
+            text = shard.text(tables)
+            shard.reads.clear()
+            line = LINES[number * 20 + 19]
+            assert text.between(line, top) == ([line], True)
+            assert text.count(line, top) == (1, True)
+            assert text.between(line, top) == ([line], True)
+            start, end = sections.starts[number : number + 2]
+            reads = shard.reads if not is_read else shard.reads[:1]
+            assert reads[0][0] == start
+            assert len(reads) == 1
+            assert is_read or reads == [(start, end - start)]
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_sections_between_two_searches_are_not_read() -> None:
+    shard, tables = Shard(LINES, 20), Tables()
+    shard.text(tables).between(LINES[0], LINES[1])
+    starts = tables.of_blocks[shard.block].starts
+    shard.reads.clear()
+    text = shard.text(tables)
+    for number in (25, 26, 35, 165, 170, 175):
+        assert text.between(LINES[number], LINES[number + 1]) == ([LINES[number]], True)
+    assert shard.reads == [(starts[part], starts[part + 1] - starts[part]) for part in (1, 8)]
+
+
+def test_a_block_that_was_corrupt_is_corrupt_in_the_next_search() -> None:
+    shard = Shard(LINES, 0)
+    shard.data = shard.data[:-8] + bytes(8)
+    text = shard.text()
+    for reason in ("the block is corrupt", "the block is corrupt .as reported before"):
+        with pytest.raises(DamagedCluster, match=reason):
+            text.between(LINES[0], b"\xff")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "lines", "is_beyond"),
+    [
+        (b"a 1", b"a 2", [b"a 1"], True),
+        (b"a 1", b"b", [b"a 1", b"a 2"], False),
+        (b"a 2", b"b", [b"a 2"], False),
+        (b"a 2", b"a 2!", [b"a 2"], False),
+        (b"a 3", b"b", [], False),
+        (b"a 0", b"a 1", [], True),
+    ],
+)
+@pytest.mark.parametrize("end", [b"\n", b""])
+def test_the_last_line_may_have_no_line_end(
+    low: bytes, high: bytes, lines: list[bytes], is_beyond: bool, end: bytes
+) -> None:
+    shard = Shard([b"a 1", b"a 2"], 0)
+    shard.data = gzip.compress(b"a 1\na 2" + end, mtime=0)
+    shard.block = shard.block._replace(length=len(shard.data))
+    assert shard.text().between(low, high) == (lines, is_beyond)
+    assert shard.text().count(low, high) == (len(lines), is_beyond)
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("join", [True, False])
+@pytest.mark.parametrize("section_lines", [0, 20])
+def test_a_reader_opens_its_block_again_for_a_line_before_the_last_search(
+    section_lines: int, join: bool
+) -> None:
+    shard = Shard(LINES, section_lines)
+    reader = BlockReader(shard)
+    for number in (150, 10, 10, 180, 179):
+        low, high = LINES[number], LINES[number + 1]
+        assert list(find_lines([shard.block], reader, low, high, join)) == [[LINES[number]]]
+
+
+def test_a_reader_keeps_its_block_open_for_the_same_lines() -> None:
+    shard = Shard(LINES, 20)
+    reader = BlockReader(shard)
+    text = reader.text_of(shard.block, LINES[50])
+    text.between(LINES[50], LINES[51])
+    for low in (LINES[50], LINES[60]):
+        assert reader.text_of(shard.block, low) is text
+        assert next(iter(reader.read_all([shard.block], low))) is text
+    assert reader.text_of(shard.block, LINES[49]) is not text
+
+
+def tables_without_room() -> Tables:
+    """No text of a block is kept in them, but keys are."""
+    memory = BlockMemory(1 << 17)
+    for number in range(9):
+        memory.texts.add(number, bytes(memory.texts.largest))
+        for _ in range(9):
+            memory.texts.get(number)
+    return Tables(memory)
+
+
+@pytest.mark.parametrize(
+    ("section_lines", "key", "is_beyond"),
+    [
+        (0, b"com,h050)/x", False),  # what follows the block has to be asked
+        (0, b"com,z)/", False),
+        (20, b"com,h050)/x", True),
+        (20, b"com,h179)/x", True),
+        (20, b"com,h198)/x", False),
+        (20, b"com,z)/", False),
+    ],
+)
+def test_a_key_that_is_known_to_be_missing_costs_no_read(
+    section_lines: int, key: bytes, is_beyond: bool
+) -> None:
+    shard = Shard(LINES, section_lines)
+    tables = tables_without_room()
+    found = []
+    for _ in range(4):
+        shard.reads.clear()
+        found.append((*shard.text(tables).between(key + b" ", key + b"!"), len(shard.reads)))
+    assert found[-1] == ([], is_beyond, 0)
+    assert shard.text(tables).count(key + b" ", key + b"!") == (0, is_beyond)
+
+
+def test_a_block_whose_text_is_kept_ends_where_it_ended_before() -> None:
+    shard, tables = Shard(LINES, 0), Tables(BlockMemory(1 << 20))
+    for _ in range(4):
+        shard.reads.clear()
+        assert shard.text(tables).between(LINES[198], b"\xff") == (LINES[198:], False)
+        assert shard.text(tables).between(LINES[0], LINES[1]) == (LINES[:1], True)
+    assert shard.reads == []
