@@ -8,13 +8,14 @@ from itertools import pairwise
 
 import pytest
 
+from cdxmill.errors import InputError, OutageError
 from cdxmill.formats.clusters.compressor import Compressor
-from cdxmill.formats.clusters.zipnum import BlockRef, key_of
+from cdxmill.formats.clusters.zipnum import MAX_BLOCK, BlockRef, key_of
 from cdxmill.stages.lines.line_lists import text_of
 from cdxmill.stages.zipnum import block_pieces
 from cdxmill.stages.zipnum.block_pieces import BlockPieces, Tables
 from cdxmill.stages.zipnum.block_text import BlockText
-from cdxmill.stages.zipnum.find_lines import BlockReader, find_lines
+from cdxmill.stages.zipnum.find_lines import BlockReader, count_lines, find_lines
 from cdxmill.stages.zipnum.kept_texts import BlockMemory
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 
@@ -217,3 +218,80 @@ def test_a_block_whose_text_is_kept_ends_where_it_ended_before() -> None:
         assert shard.text(tables).between(LINES[198], b"\xff") == (LINES[198:], False)
         assert shard.text(tables).between(LINES[0], LINES[1]) == (LINES[:1], True)
     assert shard.reads == []
+
+
+class Unsectioned(BlockPieces):
+    may_have_sections = False
+
+
+@pytest.mark.parametrize(
+    ("section_lines", "pieces", "first_reads", "later_reads"),
+    [(0, BlockPieces, 2, 1), (20, BlockPieces, 2, 1), (0, Unsectioned, 1, 1), (20, Unsectioned, 1, 1)],
+)
+def test_a_block_alone_is_read_by_sections_unless_its_shard_has_none(
+    section_lines: int,
+    pieces: type[BlockPieces],
+    first_reads: int,
+    later_reads: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether it has some is only known after the first read."""
+    monkeypatch.setattr(block_pieces, "_SMALL", 0)
+    lines = [b"com,h%03d)/ 2020 %0400x" % (number, number**150) for number in range(200)]
+    shard, tables = Shard(lines, section_lines), Tables()
+    assert len(shard.data) > 1 << 14
+    for reads in (first_reads, later_reads):
+        shard.reads.clear()
+        reader = BlockReader(shard, pieces, tables)
+        assert list(find_lines([shard.block], reader, b"", b"\xff", True)) == [lines]
+        assert len(shard.reads) == reads
+        if reads == 2:
+            assert shard.reads[0] == (0, 4096)
+
+
+def test_no_byte_is_read_of_blocks_of_which_one_is_impossibly_long() -> None:
+    shard = Shard(LINES, 0)
+    run = [shard.block, BlockRef(b"z", b"s", len(shard.data), MAX_BLOCK + 1)]
+    with pytest.raises(DamagedCluster, match="bytes are too many for a block"):
+        list(BlockReader(shard).read_all(run, b""))
+    assert shard.reads == []
+
+
+class Failing:
+    """Reads of a shard, of which those of one part fail."""
+
+    def __init__(self, shard: Shard, error: Exception) -> None:
+        self.shard, self.error = shard, error
+
+    def __call__(self, name: bytes, offset: int, size: int) -> bytes:
+        if name == b"broken":
+            raise self.error
+        return self.shard(name, offset, size)
+
+
+@pytest.mark.parametrize("join", [True, False])
+@pytest.mark.parametrize(
+    "error",
+    [InputError("cdx-0.gz", "is gone"), DamagedCluster("is corrupt", "so it is")],
+    ids=["gone", "corrupt"],
+)
+def test_blocks_that_cannot_be_read_are_skipped_one_by_one(error: Exception, join: bool) -> None:
+    shard = Shard(LINES, 0)
+    size = shard.block.length
+    broken = [BlockRef(b"com,h00", b"broken", number * size, size) for number in range(3)]
+    blocks = [*broken, shard.block]
+    skipped: list[BlockRef] = []
+
+    def skip(block: BlockRef, found: Exception) -> None:
+        assert found is error
+        skipped.append(block)
+
+    reader = BlockReader(Failing(shard, error))
+    assert list(find_lines(blocks, reader, b"", b"\xff", join, skip=skip)) == [LINES]
+    assert skipped == broken
+    assert count_lines(blocks, reader, b"", b"\xff", join, skip) == len(LINES)
+    with pytest.raises(type(error)):
+        list(find_lines(blocks, reader, b"", b"\xff", join))
+    outage = BlockReader(Failing(shard, OutageError("cdx-0.gz", "no answer")))
+    with pytest.raises(OutageError):
+        list(find_lines(blocks, outage, b"", b"\xff", join, skip=skip))
