@@ -249,12 +249,41 @@ def test_a_block_alone_is_read_by_sections_unless_its_shard_has_none(
             assert shard.reads[0] == (0, 4096)
 
 
-def test_no_byte_is_read_of_blocks_of_which_one_is_impossibly_long() -> None:
+def test_neighbors_are_one_read_and_the_block_that_is_open_is_one_of_them() -> None:
     shard = Shard(LINES, 0)
-    run = [shard.block, BlockRef(b"z", b"s", len(shard.data), MAX_BLOCK + 1)]
-    with pytest.raises(DamagedCluster, match="bytes are too many for a block"):
-        list(BlockReader(shard).read_all(run, b""))
-    assert shard.reads == []
+    size = shard.block.length
+    shard.data *= 5
+    blocks = [shard.block._replace(offset=size * number) for number in range(5)]
+    for first in (0, 1):
+        reader = BlockReader(shard)
+        assert len(reader.text_of(blocks[first], b"").between(b"", b"\xff")[0]) == len(LINES)
+        shard.reads.clear()
+        found = list(find_lines(blocks[first:], reader, b"", b"\xff", True))
+        assert found == [LINES] * (5 - first)
+        assert count_lines(blocks[first:], reader, b"", b"\xff", True) == (5 - first) * len(LINES)
+        assert shard.reads == [(size * first, size * (5 - first))] * 2
+
+
+def test_a_block_of_an_impossible_length_is_skipped_without_a_read() -> None:
+    shard = Shard(LINES, 0)
+    large = BlockRef(b"com,h00", b"t", 0, MAX_BLOCK + 1)
+    tables = Tables()
+    for _ in range(2):
+        reader, skipped = BlockReader(shard, tables=tables), list[BlockRef]()
+        shard.reads.clear()
+        with pytest.raises(DamagedCluster, match="bytes are too many for a block"):
+            list(find_lines([large, shard.block], reader, b"", b"\xff", True))
+        assert shard.reads == []
+        found = find_lines(
+            [large, shard.block],
+            reader,
+            b"",
+            b"\xff",
+            True,
+            skip=lambda block, _: skipped.append(block),  # noqa: B023
+        )
+        assert (list(found), skipped) == ([LINES], [large])
+        tables.without.add(b"t")
 
 
 class Failing:
