@@ -51,6 +51,19 @@ def packed(text: bytes, mode: int) -> bytes:
     return packer.compress(text) + packer.flush(mode)
 
 
+def stored(text: bytes, last: bytes) -> bytes:
+    """Text as it is, and an empty block of deflate, which may be the last."""
+    size = len(text)
+    return (
+        b"\0"
+        + size.to_bytes(2, "little")
+        + (0xFFFF - size).to_bytes(2, "little")
+        + text
+        + last
+        + b"\0\0\xff\xff"
+    )
+
+
 def block_of(sections: list[bytes], keys: list[bytes], text: bytes) -> bytes:
     checksums = list(map(zlib.crc32, sections))
     end = format_trailer(zlib.crc32(text), len(text))
@@ -76,6 +89,8 @@ KEYS = [b"com,a)/ 1", b"com,b"]
             block_of([packed(ONE, FULL), packed(TWO, END) + b"x"], KEYS, ONE + TWO),
             "its section 2 does not end",
         ),
+        (block_of([stored(ONE, b"\0"), packed(TWO, END)], KEYS, ONE + TWO), None),
+        (block_of([stored(ONE, b"\1"), packed(TWO, END)], KEYS, ONE + TWO), "its section 1 does not end"),
         (block_of([packed(ONE, FULL)[:-1], packed(TWO, END)], KEYS, ONE + TWO), "its section 1 does not end"),
         (block_of([packed(ONE, FULL), b"\xff\xff"], KEYS, ONE + TWO), "its section 2 is corrupt"),
         (
@@ -162,3 +177,30 @@ def test_a_block_has_a_largest_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sectioned_block, "MAX_BLOCK", len(TEXT) - 1)
     with pytest.raises(MemberError, match="it has more than"):
         read_sectioned(window_of(BLOCK), 0)
+
+
+def test_a_table_that_names_more_bytes_than_a_block_may_have_is_left_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What it names is not read."""
+    end = len(BLOCK) - 8
+    assert end < len(TEXT)
+    monkeypatch.setattr(sectioned_block, "MAX_BLOCK", end - 1)
+    assert read_sectioned(window_of(BLOCK), 0) is None
+    monkeypatch.setattr(sectioned_block, "MAX_BLOCK", end)
+    with pytest.raises(MemberError, match="it has more than"):
+        read_sectioned(window_of(BLOCK), 0)
+
+
+def test_a_section_has_the_checksum_of_its_table() -> None:
+    sections = [packed(ONE, FULL), packed(TWO, END)]
+    checksums = list(map(zlib.crc32, sections))
+    trailer = format_trailer(zlib.crc32(ONE + TWO), len(ONE + TWO))
+    for number in range(2):
+        wrong = [checksum ^ (index == number) for index, checksum in enumerate(checksums)]
+        block = format_header(sections, KEYS, wrong) + b"".join(sections) + trailer
+        with pytest.raises(
+            MemberError, match=f"the CRC32 of its section {number + 1} does not match"
+        ) as raised:
+            read_sectioned(window_of(block), 0)
+        assert raised.value.reached == header_bytes(block) + number * len(sections[0])
