@@ -49,7 +49,7 @@ class TextIndex(SecondaryIndex):
         begin = self._start(number, number, number)
         while begin.offset < self._size:
             number += 1
-            end = self._start(number, number - 1, number)
+            end = self._start(number, number, number)
             if end.key < begin.key:
                 raise out_of_order(end.offset)
             if end.offset > begin.offset:
