@@ -165,7 +165,12 @@ def test_a_flag_with_another_value_is_refused() -> None:
 )
 def test_a_plan_is_made_without_the_url(query: bytes, url: str | None) -> None:
     seen: list[str | None] = []
-    plans = Plans(KNOWN, lambda given: seen.append(given.text("url")) or given)
+
+    def make(given: Parameters) -> Parameters:
+        seen.append(given.text("url"))
+        return given
+
+    plans = Plans(KNOWN, make)
     for _ in range(2):
         found, plan = plans.of(query)
         assert found == url
@@ -194,7 +199,12 @@ def test_plans_of_short_queries_are_kept(more: int) -> None:
 
 def test_a_hundred_plans_are_kept() -> None:
     made: list[str | None] = []
-    plans = Plans(KNOWN, lambda given: made.append(given.text("n")) or given)
+
+    def make(given: Parameters) -> Parameters:
+        made.append(given.text("n"))
+        return given
+
+    plans = Plans(KNOWN, make)
     for number in range(100):
         plans.of(b"url=a&n=%d" % number)
     for number in range(100):

@@ -6,9 +6,11 @@ import json
 
 import pytest
 
-from cdxmill.server.answers import JSON, TEXT, RequestError
+from cdxmill.server.answers import JSON, TEXT, RequestError, Response
 from cdxmill.server.collections import Collection
+from cdxmill.server.dialects.request import Request
 from cdxmill.server.routes import Route, route
+from cdxmill.server.watch import Watch
 
 NAMES = ("web", "old", "a-index", "b")
 COLLECTIONS = {name: Collection(name, [], None) for name in NAMES}
@@ -91,6 +93,7 @@ def test_other_paths_are_unknown(path: str, reason: str) -> None:
         (b"http://a.com/", b"", "http://a.com/"),
         (b"http://a.com/x", b"y=1&z", "http://a.com/x?y=1&z"),
         (b"http://a.com/%41", b"", "http://a.com/%41"),
+        (b"http://a.com/%3A", b"", "http://a.com/%3A"),
         (b"http%3A%2F%2Fa.com%2F%41", b"", "http://a.com/A"),
         (b"http%3a%2f%2fa.com%2f", b"", "http://a.com/"),
         (b"http%3A//a.com/", b"", "http://a.com/"),
@@ -108,3 +111,18 @@ def test_the_url_of_a_timegate_is_as_it_was_sent_unless_all_of_it_is_encoded(
     raw: bytes, query: bytes, target: str
 ) -> None:
     assert found("/web/timegate/http://", query, b"/web/timegate/" + raw).target == target
+
+
+def test_a_report_is_that_of_its_collection_and_is_made_while_others_are_answered() -> None:
+    one, asked = found("/old/report"), list[Collection]()
+    answer = Response(200, TEXT, ())
+
+    def report(collection: Collection) -> Response:
+        asked.append(collection)
+        return answer
+
+    planned = one.endpoint(Request(one.collection, b"", {}, {}, None, Watch(), report))
+    assert not planned.is_quick
+    assert asked == []
+    assert planned.make() is answer
+    assert asked == [COLLECTIONS["old"]]
