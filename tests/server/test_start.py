@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from uvicorn.supervisors import Multiprocess
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.options.cdx_server import CdxServing
@@ -27,11 +28,20 @@ def place(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def started(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> start._Started:
+def called() -> list[str]:
+    """What a worker does to its process."""
+    return []
+
+
+@pytest.fixture
+def started(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, called: list[str]) -> start._Started:
     """What a parent tells; the worker leaves this process as it is."""
-    quiet = SimpleNamespace(freeze=lambda: None, set_threshold=lambda _: None)
+    quiet = SimpleNamespace(
+        freeze=lambda: called.append("freeze"),
+        set_threshold=lambda size: called.append(f"threshold {size}"),
+    )
     monkeypatch.setattr(start, "gc", quiet)
-    monkeypatch.setattr(start, "end_with_parent", lambda: None)
+    monkeypatch.setattr(start, "end_with_parent", lambda: called.append("end with parent"))
     return start._Started({"web": [place]}, (), None, "http://replay/", 0, str(tmp_path), "", None, 1 << 20)
 
 
@@ -72,6 +82,46 @@ def test_names_that_paths_need_are_refused(name: str, place: str) -> None:
         find_collections([f"{name}={place}"])
 
 
+@pytest.mark.parametrize("name", ["a b", "", ".a", "a" * 101])
+def test_a_name_has_few_characters(name: str) -> None:
+    with pytest.raises(UsageError, match="cannot be the name of a collection"):
+        start._checked_name(name, "x")
+
+
+def source_of(**what: object) -> SimpleNamespace:
+    kinds = {"is_pipe": False, "is_tree": False, "is_server": False, "is_listed": False, "crawl": ""}
+    return SimpleNamespace(**(kinds | what))
+
+
+@pytest.mark.parametrize("kind", ["is_pipe", "is_tree", "is_server"])
+def test_only_clusters_and_files_of_lines_are_served(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start, "find_sources", lambda place, _: [source_of(**{kind: True})])
+    with pytest.raises(UsageError, match="/x: give a ZipNum cluster or a CDX file"):
+        find_collections(["a=/x"])
+
+
+def test_the_crawls_of_a_list_have_their_own_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [source_of(is_listed=True, crawl="CC-1"), source_of(is_listed=True, crawl="CC-2")]
+    monkeypatch.setattr(start, "find_sources", lambda place, _: found)
+    assert find_collections(["a=/x/collinfo.json"]) == {"CC-1": [found[0]], "CC-2": [found[1]]}
+    with pytest.raises(UsageError, match="two collections are named CC-1; give them names: NAME=/y"):
+        find_collections(["/x", "/y"])
+    with pytest.raises(UsageError, match="two collections are named CC-1"):
+        find_collections(["/x", "CC-1=/y"])
+
+
+def test_a_parent_closes_the_pipes_of_its_workers_before_it_asks_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(Multiprocess, "keep_subprocess_alive", lambda _: done.append("asked"))
+    workers = object.__new__(start._Workers)
+    pipe = SimpleNamespace(close=lambda: done.append("closed"))
+    vars(workers)["processes"] = [SimpleNamespace(child_conn=pipe)] * 2
+    workers.keep_subprocess_alive()
+    assert done == ["closed", "closed", "asked"]
+
+
 def test_names_that_only_look_like_them_are_not_refused(place: str) -> None:
     for name in ("cdx2", "index", "a-indexes", "Health"):
         assert list(find_collections([f"{name}={place}"])) == [name]
@@ -82,6 +132,7 @@ def test_the_cache_has_a_least_and_a_most(threads: int, expected: int) -> None:
     asked = CdxServing(clusters=[], workers=threads)
     assert start.cache_size(asked, 32 << 30) == expected << 20
     assert start.cache_size(CdxServing(clusters=[], workers=threads, cache=0), 1) == 0
+    assert start.cache_size(CdxServing(clusters=[], workers=threads, cache=3), 1) == 3 << 20
 
 
 def test_a_worker_has_the_collections_of_its_parent(started: start._Started, place: str) -> None:
@@ -152,10 +203,11 @@ def test_what_no_worker_could_use_is_refused_before_one_starts(
 
 
 def test_a_worker_is_told_by_its_environment(
-    started: start._Started, monkeypatch: pytest.MonkeyPatch
+    started: start._Started, called: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(start._SETTINGS, json.dumps(asdict(started)))
     assert start.application().replay == "http://replay/"
+    assert called == ["end with parent", "freeze", "threshold 10000"]
 
 
 def test_a_worker_that_cannot_start_says_why(
@@ -189,4 +241,6 @@ def test_the_workers_speak_http_in_the_way_of_the_server() -> None:
     assert (config.workers, config.lifespan, config.ws, config.access_log) == (3, "on", "none", False)
     assert (config.timeout_keep_alive, config.timeout_graceful_shutdown) == (15, 30)
     assert config.server_header is False
+    assert config.factory is True
+    assert config.timeout_worker_healthcheck == 60
     assert config.http is WaitingProtocol
