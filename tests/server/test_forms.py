@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import time
+from xml.etree import ElementTree
 
 import pytest
 
@@ -88,6 +90,33 @@ def test_a_wrong_xml_query_is_refused(query: str, reason: str) -> None:
 )
 def test_what_xml_cannot_have_is_percent_encoded(text: object, expected: str) -> None:
     assert xml_query._text(text) == expected
+
+
+@pytest.mark.parametrize("kind", ["urlquery", "prefixquery"])
+@pytest.mark.parametrize("results", [[], ["<a>1</a>"], ["<a>1</a>", "<a>2</a>", "<a>3</a>"]])
+def test_an_xml_answer_has_results_and_one_request_or_an_error(kind: str, results: list[str]) -> None:
+    query = xml_query._Query(kind, "http://a/?b&c", "", 7, 9)
+    text = b"".join(xml_query._document(iter(results), query)).decode()
+    root = ElementTree.fromstring(text)
+    if not results:
+        assert [one.tag for one in root] == ["error"]
+        assert root.findtext("error/title") == "Resource Not In Archive"
+        return
+    assert [one.tag for one in root] == ["results", "request"]
+    assert [one.findtext("a") for one in root.findall("results/result")] == list("123")[: len(results)]
+    (request,) = root.findall("request")
+    values = {one.tag: one.text for one in request}
+    assert re.fullmatch(r"2\d{13}", values.pop("enddate") or "")
+    assert values == {
+        "startdate": "19960101000000",
+        "type": kind,
+        "firstreturned": "7",
+        "url": "http://a/?b&c",
+        "resultsrequested": "9",
+        "resultstype": "resultstypecapture" if kind == "urlquery" else "resultstypeurl",
+        "numreturned": str(len(results)),
+        "numresults": str(7 + len(results)),
+    }
 
 
 def test_urls_are_counted_by_changes_of_their_contents() -> None:
