@@ -111,7 +111,8 @@ class Access:
 
     def visible(self) -> Passes:
         """A function from a line to whether it may be seen, for one answer."""
-        now, last, rule = self._now(), b"", None
+        now, rule = self._now(), None
+        last: bytes | None = None  # a key may be empty
 
         def passes(line: bytes) -> bool:
             nonlocal last, rule

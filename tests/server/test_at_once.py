@@ -13,8 +13,9 @@ from cdxmill.search.sources import find_sources
 from cdxmill.server.access import Access, AccessRule
 from cdxmill.server.answers import Response
 from cdxmill.server.collections import Collection, Inquiry, prepare
-from cdxmill.server.dialects import pywb
+from cdxmill.server.dialects import memento, outback, pywb, wayback, xml_query
 from cdxmill.server.dialects.request import Request
+from cdxmill.server.routes import Endpoint
 from cdxmill.server.watch import Watch
 
 from .conftest import MANY
@@ -85,6 +86,52 @@ def test_an_answer_that_is_404_without_captures_waits_if_the_first_may_be_far(
     request = Request(collection, b"url=many.example/" + more, {}, {}, None, Watch(), unreported, "")
     assert pywb.index_answer(request).is_quick is not searches_long
     assert pywb.answer(request).is_quick
+
+
+DATE = {b"accept-datetime": b"Wed, 01 Jan 2020 00:30:00 GMT"}
+XML = b"q=type:urlquery+url:many.example/"
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "query", "headers", "expected"),
+    [
+        (wayback.answer, b"url=many.example/", {}, True),
+        (wayback.answer, b"url=many.example/&showResumeKey=true", {}, True),
+        (wayback.answer, b"url=many.example/&resumeKey=example,many)/+2020+1", {}, False),
+        (wayback.answer, b"url=many.example/&showNumPages=true", {}, False),
+        (wayback.answer, b"url=many.example/&limit=-5", {}, False),
+        (wayback.answer, b"url=many.example/&limit=5&closest=2020", {}, True),
+        (outback.answer, b"url=many.example/", {}, True),
+        (outback.answer, b"urlkey=example,many)/", {}, True),
+        (outback.answer, b"url=many.example/&sort=reverse", {}, False),
+        (outback.answer, b"urlkey=example,many)/&sort=closest&closest=2020&limit=3", {}, True),
+        (xml_query.answer, XML, {}, True),
+        (xml_query.answer, XML + b"+date:2020+limit:100", {}, True),
+        (xml_query.answer, XML + b"+date:2020+limit:101", {}, False),
+        (xml_query.answer, XML + b"+date:2020+limit:60+offset:40", {}, True),
+        (xml_query.answer, XML + b"+date:2020+limit:60+offset:41", {}, False),
+        (xml_query.answer, b"q=type:prefixquery+url:many.example/", {}, False),
+        (memento.available, b"url=many.example/", {}, False),
+        (memento.available, b"url=many.example/&timestamp=2020", {}, True),
+        (memento.timegate, b"", {}, False),
+        (memento.timegate, b"", DATE, True),
+        (memento.link_timemap, b"", {}, False),
+        (memento.json_timemap, b"", {}, False),
+    ],
+)
+def test_each_dialect_says_which_answers_wait(
+    endpoint: Endpoint, query: bytes, headers: dict[bytes, bytes], expected: bool, collection: Collection
+) -> None:
+    scope = {"headers": [], "scheme": "http"}
+    request = Request(
+        collection, query, headers, scope, "http://replay/", Watch(), unreported, "http://many.example/"
+    )
+    planned = endpoint(request)
+    assert planned.is_quick is expected
+    assert planned.question is not None
+    answer = planned.make()
+    assert answer.status == (302 if endpoint is memento.timegate else 200)
+    assert list(answer.body) or endpoint is memento.timegate
 
 
 @pytest.mark.parametrize("size", [1, 2])

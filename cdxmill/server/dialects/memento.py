@@ -108,11 +108,13 @@ def _accepted(request: Request) -> str | None:
     if wanted is None:
         return None
     try:
-        return parsedate_to_datetime(wanted.decode("ascii")).astimezone(UTC).strftime("%Y%m%d%H%M%S")
+        date = parsedate_to_datetime(wanted.decode("ascii"))
+        date = date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)
     except (ValueError, TypeError, OverflowError):
         raise bad_request(
             "invalid Accept-Datetime; expected a date such as Thu, 31 May 2007 20:35:00 GMT"
         ) from None
+    return date.strftime("%Y%m%d%H%M%S")
 
 
 def _beside(request: Request, *kinds: str) -> Iterator[str]:

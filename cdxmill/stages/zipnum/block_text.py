@@ -85,9 +85,12 @@ class BlockText:
             self._text = bytearray().join((self._text, piece))
 
     def _reaches(self, high: bytes) -> bool:
-        """Whether all lines < `high` are inflated: a whole line >= `high` is in the text, or a section's key follows it."""
+        """Whether all lines < `high` are inflated: a line >= `high` is in the text, or a section's key follows it.
+
+        In a text without a line end, the start of a line will do.
+        """
         end = self._text.rfind(b"\n")
-        is_in_text = end >= 0 and self._text[self._text.rfind(b"\n", 0, end) + 1 : end] >= high
+        is_in_text = self._text[self._text.rfind(b"\n", 0, end) + 1 : end] >= high
         return is_in_text or self._source.beyond >= high
 
     def _pieces_for(self, low: bytes, high: bytes) -> Iterator[bytes]:

@@ -129,7 +129,7 @@ def wrong_line(text: bytes, wanted: bytes, strict: bool) -> WrongLine | None:
     for number, (have, want) in enumerate(lines, 1):
         if have != want and (strict or not _name_one_block(have, want)):
             return WrongLine(number, have, want)
-    return None if not strict and text.count(b"\n") == wanted.count(b"\n") else WrongLine(0, b"", b"")
+    return None if text.count(b"\n") == wanted.count(b"\n") else WrongLine(0, b"", b"")
 
 
 def _name_one_block(have: bytes, want: bytes) -> bool:

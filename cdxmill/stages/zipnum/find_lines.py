@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from cdxmill.errors import InputError, OutageError
 from cdxmill.formats.clusters.zipnum import BlockRef
-from cdxmill.stages.zipnum.block_pieces import JOINED, BlockPieces, ReadShard, Tables, check_length
+from cdxmill.stages.zipnum.block_pieces import JOINED, BlockPieces, ReadShard, Tables
 from cdxmill.stages.zipnum.block_text import BlockText
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex
 
@@ -51,8 +51,6 @@ class BlockReader:
     def _read_together(self, run: list[BlockRef], low: bytes) -> Iterator[BlockText]:
         shard, start = run[0].shard, run[0].offset
         size = run[-1].offset + run[-1].length - start
-        for block in run:
-            check_length(block)
         data = b""
 
         def read_part(_: bytes, offset: int, length: int) -> bytes:

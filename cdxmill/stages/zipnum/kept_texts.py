@@ -63,7 +63,7 @@ class KeptTexts:
             if key in self._texts:
                 return False
             hits = self._hits.get(key, 0)
-            if hits < 2 or not self._is_full():
+            if not self._is_full():
                 return hits >= 2
             return hits > 2 * max(1, self._hits.get(next(iter(self._texts)), 0))
 

@@ -71,7 +71,7 @@ def _section_text(data: bytes, sections: Sections, number: int, pos: int, most: 
     if len(text) > most:
         raise MemberError(f"it has more than {MAX_BLOCK >> 30} GiB, which readers refuse", pos + start)
     ends = inflater.eof if is_last else section.endswith(FLUSHED) and not inflater.eof
-    if not ends or inflater.unused_data or inflater.unconsumed_tail:
+    if not ends or inflater.unused_data:
         raise MemberError(f"its section {number + 1} does not end where its table says", pos + start)
     return text
 

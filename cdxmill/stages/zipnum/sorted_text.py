@@ -45,12 +45,11 @@ class TextIndex(SecondaryIndex):
 
     def blocks(self, low: bytes) -> Iterator[BlockRef]:
         """All blocks from the one that may contain `low`. Raises DamagedCluster if their first lines are not sorted."""
-        pages = max(1, -(-self._size // PAGE))
         number = self._find_page(low).number
-        begin = self._start(number, 0, pages)
+        begin = self._start(number, number, number)
         while begin.offset < self._size:
             number += 1
-            end = self._start(number, number - 1, pages)
+            end = self._start(number, number, number)
             if end.key < begin.key:
                 raise out_of_order(end.offset)
             if end.offset > begin.offset:

@@ -190,6 +190,7 @@ LONG = ".".join(["a" * 61] * 3)
 NODES = {
     "www.b.org": "org.b",
     "www": "www",
+    "www.org": "org",
     "www.www.org": "org.www",
     "b.www.org": "org.www.b",
     "under_score.org": "org.under_score",
@@ -202,6 +203,7 @@ NODES = {
     f"{'a' * 64}.org": "",
     f"{LONG}.{'b' * 63}.c": ".".join(["c", "b" * 63, *LONG.split(".")]),
     f"{LONG}.{'b' * 63}.cc": ".".join(["cc", "b" * 63, *LONG.split(".")]),
+    f"{LONG}.{'b' * 63}.ccc": ".".join(["ccc", "b" * 63, *LONG.split(".")]),
     f"{LONG}.{'b' * 63}.{'c' * 4}": "",
 }
 
@@ -282,6 +284,7 @@ def test_words_are_those_of_records_of_plain_text(kind: bytes, media: bytes, is_
         (b"revisit", {}),
         (b"response", {"warc_target_uri": b"dns:a.org"}),
         (b"metadata", {"content_type": b"text/plain"}),
+        (b"resource", {"content_type": b"application/json"}),
     ],
 )
 def test_only_a_response_has_a_server(kind: bytes, fields: dict[str, bytes]) -> None:

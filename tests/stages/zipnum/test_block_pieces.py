@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import zlib
+
 import pytest
 
 from cdxmill.formats.clusters.compressor import Compressor
-from cdxmill.formats.clusters.sections import Sections, parse_sections
+from cdxmill.formats.clusters.sections import Sections, format_trailer, header_bytes, parse_sections
 from cdxmill.formats.clusters.zipnum import BlockRef, key_of
 from cdxmill.stages.lines.line_lists import text_of
 from cdxmill.stages.zipnum import block_pieces
@@ -174,3 +176,66 @@ def test_a_block_has_a_largest_text(section_lines: int, monkeypatch: pytest.Monk
             continue
         with pytest.raises(DamagedCluster, match="it has more than 1 GiB of lines"):
             text.count(b"", b"\xff")
+
+
+def test_a_text_of_exactly_the_largest_size_is_kept_only_if_it_is_whole() -> None:
+    for pieces, is_kept in (([b"x" * 127 + b"\n"], True), ([b"x" * 127 + b"\n", b"b 1\n"], False)):
+        memory = BlockMemory(1024 * 8 // 7)
+        tables, block = Tables(memory), BlockRef(b"k", b"s", 0, 99)
+        assert memory.texts.largest == 128
+        for _ in range(2):
+            assert tables.kept(block) is None
+        assert b"".join(tables.keep(block, 99, iter(pieces))) == b"".join(pieces)
+        assert tables.kept(block) == (pieces[0] if is_kept else None)
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_a_small_block_is_read_at_once(beyond: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    block, data = block_of(LINES[:300], 100)
+    monkeypatch.setattr(block_pieces, "_SMALL", len(data) - beyond)
+    monkeypatch.setattr(block_pieces, "_PIECE", 1000)
+    shard = Shard(data)
+    BlockText(BlockPieces(block, shard, Tables())).between(LINES[0], LINES[1])
+    assert shard.reads[0] == (0, 1000 if beyond else len(data))
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize("missing", [-1, 0, 1, 100])
+def test_the_rest_of_a_large_table_is_read(
+    at_once: bool, missing: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    block, data = block_of(LINES, 100)
+    size = header_bytes(data)
+    for name in ("_PIECE", "HEAD"):
+        monkeypatch.setattr(block_pieces, name, size - missing)
+    shard, tables = Shard(data), Tables()
+    text = BlockText(BlockPieces(block, shard, tables, at_once))
+    assert text.between(LINES[1500], LINES[1501]) == ([LINES[1500]], True)
+    start, stop = tables.of_blocks[block].starts[15:17]
+    rest = [(size - missing, missing)] if missing > 0 else []
+    assert shard.reads == [(0, size - missing), *rest, (start, stop - start)]
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_block_with_a_large_extra_field_of_another_tool_is_read(at_once: bool) -> None:
+    lines = LINES[:900]
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    field = b"XX" + (20_000).to_bytes(2, "little") + bytes(20_000)
+    header = b"\x1f\x8b\x08\x04" + bytes(6) + len(field).to_bytes(2, "little") + field
+    text = text_of(lines)
+    data = header + packer.compress(text) + packer.flush() + format_trailer(zlib.crc32(text), len(text))
+    assert len(data) > 1 << 15
+    block = BlockRef(key_of(lines[0]), b"s", 0, len(data))
+    for low, found in ((b"", lines), (lines[-1], lines[-1:])):
+        shard = Shard(data)
+        search = BlockText(BlockPieces(block, shard, Tables(), at_once))
+        assert search.between(low, b"\xff") == (found, False)
+        assert sum(size for _, size in shard.reads) == len(data)
+
+
+@pytest.mark.parametrize("change", [-1, 1, 1 << 14])
+def test_a_length_that_is_not_that_of_the_member_is_named(change: int) -> None:
+    block, data = block_of(LINES, 0)
+    block = block._replace(length=len(data) + change)
+    with pytest.raises(DamagedCluster, match=f"its {block.length} bytes are not one gzip member"):
+        BlockText(BlockPieces(block, Shard(data + bytes(1 << 15)), Tables())).between(b"", b"\xff")

@@ -104,3 +104,8 @@ def test_not_more_faults_are_reported_than_somebody_reads() -> None:
 def test_a_line_with_other_columns_is_no_index_line(line: bytes) -> None:
     report = scan_index([line + b"\n"])
     assert (report.shards, [fault.offset for fault in report.faults]) == ({}, [0])
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_the_length_in_a_line_without_a_number_is_not_its_number(number: int) -> None:
+    assert scan_index([b"com,a)/\tcdx-00000.gz\t0\t%d\n" % number]).numbered is False

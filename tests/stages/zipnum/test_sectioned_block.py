@@ -8,11 +8,14 @@ import pytest
 
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.formats.clusters.sections import format_header, format_trailer, header_bytes
-from cdxmill.formats.clusters.zipnum import key_of
+from cdxmill.formats.clusters.zipnum import BlockRef, key_of
 from cdxmill.stages.lines.line_lists import text_of
 from cdxmill.stages.window import MemberError, Window
-from cdxmill.stages.zipnum import sectioned_block
+from cdxmill.stages.zipnum import block_pieces, sectioned_block
+from cdxmill.stages.zipnum.block_pieces import BlockPieces, Tables
+from cdxmill.stages.zipnum.block_text import BlockText
 from cdxmill.stages.zipnum.check_shard import Fault, ShardBlock, read_texts
+from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 from cdxmill.stages.zipnum.sectioned_block import SectionedBlock, read_sectioned
 
 LINES = [b"com,h%05d)/ 2020 %020x" % (number, number**4) for number in range(900)]
@@ -48,6 +51,19 @@ def packed(text: bytes, mode: int) -> bytes:
     return packer.compress(text) + packer.flush(mode)
 
 
+def stored(text: bytes, last: bytes) -> bytes:
+    """Text as it is, and an empty block of deflate, which may be the last."""
+    size = len(text)
+    return (
+        b"\0"
+        + size.to_bytes(2, "little")
+        + (0xFFFF - size).to_bytes(2, "little")
+        + text
+        + last
+        + b"\0\0\xff\xff"
+    )
+
+
 def block_of(sections: list[bytes], keys: list[bytes], text: bytes) -> bytes:
     checksums = list(map(zlib.crc32, sections))
     end = format_trailer(zlib.crc32(text), len(text))
@@ -73,6 +89,8 @@ KEYS = [b"com,a)/ 1", b"com,b"]
             block_of([packed(ONE, FULL), packed(TWO, END) + b"x"], KEYS, ONE + TWO),
             "its section 2 does not end",
         ),
+        (block_of([stored(ONE, b"\0"), packed(TWO, END)], KEYS, ONE + TWO), None),
+        (block_of([stored(ONE, b"\1"), packed(TWO, END)], KEYS, ONE + TWO), "its section 1 does not end"),
         (block_of([packed(ONE, FULL)[:-1], packed(TWO, END)], KEYS, ONE + TWO), "its section 1 does not end"),
         (block_of([packed(ONE, FULL), b"\xff\xff"], KEYS, ONE + TWO), "its section 2 is corrupt"),
         (
@@ -103,6 +121,44 @@ def test_a_table_that_contradicts_its_block_is_an_error(block: bytes, reason: st
 
 
 @pytest.mark.parametrize(
+    ("sections", "keys", "reason"),
+    [
+        ([packed(ONE, FULL), packed(TWO, END)], KEYS, None),
+        ([packed(ONE, END), packed(TWO, END)], KEYS, "its section 1 does not end where its table says"),
+        ([packed(ONE, FULL), packed(TWO, FULL)], KEYS, "its section 2 does not end where its table says"),
+        ([packed(ONE, FULL), packed(TWO, END) + b"x"], KEYS, "its section 2 does not end where"),
+        ([packed(ONE, FULL), b"\xff\xff"], KEYS, "the block is corrupt"),
+        (
+            [packed(ONE, FULL), packed(TWO, END)],
+            [KEYS[0], b"com,aa"],
+            "does not begin with its key b'com,aa'",
+        ),
+        ([packed(ONE, FULL), packed(TWO, END)], [b"com,a)/ 2", KEYS[1]], "with its key b'com,a\\)/ 1'"),
+    ],
+)
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_a_search_refuses_sections_that_their_table_contradicts(
+    sections: list[bytes],
+    keys: list[bytes],
+    reason: str | None,
+    is_exact: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also if the last piece of a section is as long as others."""
+    data = block_of(sections, keys, ONE + TWO)
+    if is_exact:
+        monkeypatch.setattr(block_pieces, "_SECTION_PIECE", len(sections[1]))
+    source = BlockPieces(
+        BlockRef(key_of(ONE), b"s", 0, len(data)), lambda _, at, size: data[at : at + size], Tables()
+    )
+    if reason is None:
+        assert BlockText(source).between(b"com,a)/", b"com,b)/!") == ([ONE[:-1], TWO[:-1]], False)
+        return
+    with pytest.raises(DamagedCluster, match=reason):
+        BlockText(source).between(b"com,a)/", b"com,b)/!")
+
+
+@pytest.mark.parametrize(
     "place", [20, header_bytes(BLOCK) - 1, header_bytes(BLOCK) + 9, len(BLOCK) - 20, len(BLOCK) - 1]
 )
 def test_a_changed_byte_is_an_error_and_the_next_block_is_read(place: int) -> None:
@@ -121,3 +177,30 @@ def test_a_block_has_a_largest_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sectioned_block, "MAX_BLOCK", len(TEXT) - 1)
     with pytest.raises(MemberError, match="it has more than"):
         read_sectioned(window_of(BLOCK), 0)
+
+
+def test_a_table_that_names_more_bytes_than_a_block_may_have_is_left_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What it names is not read."""
+    end = len(BLOCK) - 8
+    assert end < len(TEXT)
+    monkeypatch.setattr(sectioned_block, "MAX_BLOCK", end - 1)
+    assert read_sectioned(window_of(BLOCK), 0) is None
+    monkeypatch.setattr(sectioned_block, "MAX_BLOCK", end)
+    with pytest.raises(MemberError, match="it has more than"):
+        read_sectioned(window_of(BLOCK), 0)
+
+
+def test_a_section_has_the_checksum_of_its_table() -> None:
+    sections = [packed(ONE, FULL), packed(TWO, END)]
+    checksums = list(map(zlib.crc32, sections))
+    trailer = format_trailer(zlib.crc32(ONE + TWO), len(ONE + TWO))
+    for number in range(2):
+        wrong = [checksum ^ (index == number) for index, checksum in enumerate(checksums)]
+        block = format_header(sections, KEYS, wrong) + b"".join(sections) + trailer
+        with pytest.raises(
+            MemberError, match=f"the CRC32 of its section {number + 1} does not match"
+        ) as raised:
+            read_sectioned(window_of(block), 0)
+        assert raised.value.reached == header_bytes(block) + number * len(sections[0])

@@ -95,3 +95,62 @@ def test_pages_are_compared_by_the_lines_that_begin_in_them(size: int) -> None:
     for given, is_sorted in ((lines, True), (lines[::-1], False)):
         file = File(b"".join(given))
         assert file.index().are_sorted(range(len(file.text) // PAGE)) is is_sorted
+
+
+def test_the_key_of_a_block_is_its_first_line_but_the_file_may_begin_with_a_header() -> None:
+    blocks = list(File(TEXT).index().blocks(b""))
+    first_lines = [TEXT[block.offset : TEXT.index(b"\n", block.offset)] for block in blocks]
+    assert [block.key for block in blocks] == [b"", *first_lines[1:]]
+    assert all(block.shard == b"" for block in blocks)
+
+
+def test_a_line_that_fills_several_pages_is_found_once() -> None:
+    text = b"com,a)/ 2020 {}\n" * (3 * PAGE // 16)
+    file = File(b"com,a)/ 1 {}\n" + text + b"com,b)/ 2020 {}\n")
+    assert file.lines() == [b"com,a)/ 1 {}", b"com,a)/ 2020 {}", b"com,b)/ 2020 {}"]
+    assert file.index().are_sorted(range(3))
+
+
+@pytest.mark.parametrize("low", [b"", b"com,a)/000001", b"com,a)/005000", b"com,a)/9"])
+@pytest.mark.parametrize("page", range(1, 8))
+def test_pages_out_of_order_are_found_whichever_were_looked_at_before(page: int, low: bytes) -> None:
+    """The first line that begins in the page is that of a later one."""
+    lines = [b"com,a)/%06d 2020 {%060d}" % (number, 0) for number in range(6500)]
+    size = len(lines[0]) + 1
+    assert 8 * PAGE < size * len(lines) < 9 * PAGE
+    first = -(-page * PAGE // size)
+    lines[first] = b"com,b" + lines[first][5:]
+    index = File(b"".join(line + b"\n" for line in lines)).index()
+    with pytest.raises(NotSorted, match=r"the lines are not sorted near byte \d+"):
+        list(index.blocks(b""))
+    with pytest.raises(NotSorted):
+        list(index.blocks(low))
+        list(index.blocks(b""))
+
+
+def test_the_first_line_of_a_page_is_mostly_known_from_its_first_bytes() -> None:
+    reads: list[tuple[int, int]] = []
+
+    def read_at(offset: int, size: int) -> bytes:
+        reads.append((offset, size))
+        return TEXT[offset : offset + size]
+
+    index = TextIndex(read_at, len(TEXT))
+    assert index.are_sorted(range(4))
+    assert reads == [(page * PAGE, 1 << 12) for page in range(4)]
+    for page in range(4):
+        start = TEXT.rindex(b"\n", 0, page * PAGE + 4000) if page else 0
+        found = index._first_key(page)
+        assert found == TEXT[(TEXT.find(b"\n", page * PAGE) + 1) if page else 0 :].split(b"\n", 1)[0]
+        assert found in TEXT[: start + 4000]
+
+
+def test_a_block_that_became_shorter_is_reported_as_that() -> None:
+    file = File(TEXT)
+    block = next(file.index().blocks(b""))
+    for missing in (1, block.length):
+        file.text = TEXT[: block.length - missing]
+        with pytest.raises(BecameShorter):
+            file.lines_of(block)
+    file.text = TEXT[: block.length]
+    assert file.lines_of(block) == LINES[: len(file.lines_of(block))]
