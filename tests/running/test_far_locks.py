@@ -201,7 +201,7 @@ def test_a_lock_is_asked_for_and_renewed_when_it_is_time_to(store: Store, clock:
 
 
 @pytest.mark.parametrize("is_due", [False, True])
-@pytest.mark.parametrize("other", [text_of(), None, b"mine"])
+@pytest.mark.parametrize("other", [text_of(), None, b"mine"], ids=["taken", "gone", "odd"])
 def test_a_run_stops_if_its_lock_is_taken_or_gone(
     is_due: bool, other: bytes | None, store: Store, clock: Clock
 ) -> None:
