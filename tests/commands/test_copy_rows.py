@@ -220,6 +220,7 @@ def test_originals_are_found_by_the_url_and_the_digest_first_in_the_source_of_th
         Path(f"{name}.cdxj").write_bytes(b"".join(one + b"\n" for one in lines))
     asked = ask(Copying(["a.cdxj", "b.cdxj", "c.cdxj"]), [])
     opened: list[str] = []
+
     def counted(source: Source, *given: object) -> object:
         opened.append(source.name)
         return open_listed(source, *given)  # type: ignore[arg-type]
