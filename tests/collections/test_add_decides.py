@@ -202,7 +202,7 @@ def test_many_overlays_are_compacted_unless_the_user_asked_for_one(
     assert told == [note] * is_compacted
 
 
-KEYS = [b"b", b"d", b"d", b"f", b"h"]
+KEYS = [b"b", b"c", b"d", b"d", b"h"]
 """The first keys of the blocks of a cluster with 5 of them."""
 
 
@@ -232,14 +232,15 @@ def runs(tmp_path: Path, lines: Sequence[bytes]) -> tuple[list[Any], Scratch]:
         ([], 0),
         ([b"a 1"], 1),
         ([b"b 1"], 1),
-        ([b"a 1", b"c 1"], 1),
+        ([b"a 1", b"b 1"], 1),
+        ([b"a 1", b"c 1"], 2),
         ([b"d 1"], 1),
         ([b"a 1", b"e 1"], 2),
-        ([b"c 1", b"d 1", b"e 1", b"f 1"], 3),
+        ([b"c 1", b"d 1", b"e 1", b"f 1"], 2),
         ([b"z 1"], 1),
-        ([b"a 1", b"d 1", b"f 1", b"h 1", b"i 1"], 4),
+        ([b"a 1", b"c 1", b"d 1", b"h 1", b"i 1"], 4),
     ],
-)  # fmt: skip
+)
 def test_the_blocks_in_whose_range_lines_come_would_change(
     lines: list[bytes], touched: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,15 +252,15 @@ def test_the_blocks_in_whose_range_lines_come_would_change(
 @pytest.mark.parametrize(
     ("own", "blocks", "lines", "mode", "why"),
     [
-        (10, 5, [b"a 1", b"d 1", b"f 1"], None, "3 of 5 blocks would change"),
+        (10, 5, [b"a 1", b"c 1", b"d 1"], None, "3 of 5 blocks would change"),
         (10, 5, [b"a 1", b"d 1"], None, ""),
-        (10, 6, [b"a 1", b"d 1", b"f 1"], None, ""),
-        (9, 5, [b"a 1", b"d 1", b"f 1"], None, ""),
-        (11, 5, [b"a 1", b"d 1", b"f 1"], None, "3 of 5 blocks would change"),
+        (10, 6, [b"a 1", b"c 1", b"d 1"], None, ""),
+        (9, 5, [b"a 1", b"c 1", b"d 1"], None, ""),
+        (11, 5, [b"a 1", b"c 1", b"d 1"], None, "3 of 5 blocks would change"),
         (10, 5, [], None, ""),
         (9, 5, [b"a 1"], "overlay", "--mode overlay"),
         (9, 5, [], "overlay", "--mode overlay"),
-        (10, 5, [b"a 1", b"d 1", b"f 1"], "rewrite", ""),
+        (10, 5, [b"a 1", b"c 1", b"d 1"], "rewrite", ""),
     ],
 )
 def test_lines_become_an_overlay_if_more_than_half_of_the_blocks_of_a_large_cluster_would_change(
@@ -275,3 +276,13 @@ def test_lines_become_an_overlay_if_more_than_half_of_the_blocks_of_a_large_clus
     change = cluster(monkeypatch, own, blocks)
     found, scratch = runs(tmp_path, lines)
     assert lines_module._why_overlay(change, found, mode, scratch) == why
+
+
+def test_a_cluster_at_a_url_that_cannot_be_changed_is_a_file_of_lines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is not asked for a cluster.json."""
+    monkeypatch.setattr(Location, "exists", lambda place: pytest.fail("it is asked for"))
+    monkeypatch.setattr(module, "find_cdx_files", lambda names, failures: list(names))
+    name = "https://a.example/D"
+    assert module._named([name], Failures(printed=False)) == ([name], [])

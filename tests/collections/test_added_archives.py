@@ -264,3 +264,13 @@ def test_compacting_moves_the_lines_of_overlays_and_then_has_nothing_to_do() -> 
     assert len(list(Path("C").glob("cdx-*.gz"))) == 1
     record_of = read_record(locate("C"))
     assert record_of is not None and record_of[0] == "change 2"
+
+
+@pytest.mark.parametrize("first", ["overlay", "rewrite"])
+@pytest.mark.parametrize("second", ["overlay", "rewrite"])
+def test_lines_of_shards_and_of_overlays_are_known_in_each_way(first: str, second: str) -> None:
+    name = cdx("new.cdxj", "b", "c")
+    assert run(name, cdx=True, mode=first)[0].counts.added == 2
+    found, _ = run(name, cdx=True, mode=second)
+    assert (found.counts.added, found.counts.present, found.is_changed) == (0, 2, False)
+    assert keys() == ["com,a)/", "com,b)/", "com,c)/"]

@@ -122,3 +122,11 @@ def test_a_cluster_of_another_tool_is_adopted_first() -> None:
     found, told = run("b/b.warc.gz")
     assert found.counts.added == 1
     assert told[0].endswith("note: has no cluster.json, so all of it is checked first")
+
+
+@pytest.mark.parametrize("numlines", [3000, 7], ids=["copied", "sorted"])
+def test_a_cluster_that_is_refused_lists_no_archive(numlines: int) -> None:
+    run(other("D", "d", "e"), cdx=True)
+    found, told = run(other("E", "d", "e", numlines=numlines), other("F", "f", numlines=numlines), cdx=True)
+    assert (found.counts.added, listed()) == (1, ["D.warc.gz", "F.warc.gz", "a/a.warc.gz"])
+    assert [text.partition(",")[0] for text in told] == ["E.warc.gz: has the records of D.warc.gz"]

@@ -13,6 +13,7 @@ import pytest
 import cdxmill
 from cdxmill.cluster import change
 from cdxmill.cluster.write import read_manifest
+from cdxmill.commands.clusters import zipnum
 from cdxmill.commands.clusters.zipnum import Beside
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.commands.collections import merge as module
@@ -111,6 +112,21 @@ def test_the_split_points_that_all_clusters_have_are_used_unless_others_are_aske
     ((_, _, found, _),) = given
     assert (found.points is None) == (points is None)
     assert points is None or tuple(found.points or ()) == points
+
+
+def test_split_points_that_are_given_are_read_once(
+    given: list[Given], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may come from a pipe."""
+    read: list[str] = []
+
+    def read_once(path: str) -> list[bytes]:
+        read.append(path)
+        return [b"com,a)/03"]
+
+    monkeypatch.setattr(zipnum, "read_splits", read_once)
+    run("even", "odd", splits="pipe")
+    assert (read, given[0][2].points) == (["pipe"], (b"com,a)/03",))
 
 
 @pytest.mark.parametrize(

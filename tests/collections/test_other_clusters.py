@@ -266,7 +266,10 @@ def test_the_lines_of_a_block_are_counted_without_reading_it_unless_the_cluster_
         return real(block, reader)
 
     monkeypatch.setattr(other_clusters, "lines_of", spy)
-    plain, over, _ = others.sources((b"", None))
+    assert others.have_lines((b"", None), ())
+    assert read == []  # a block in the bounds has lines
+    plain, over, young = others.sources((b"", None))
+    assert (plain.may_stay, over.may_stay, young.may_stay) == (True, True, False)
     for source, number, is_read in ((plain, 0, False), (over, 1, True)):
         counts = []
         for shard in range(3):

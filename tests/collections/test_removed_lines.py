@@ -12,7 +12,8 @@ import pytest
 
 import cdxmill
 from cdxmill.cluster import change
-from cdxmill.cluster.write import read_record
+from cdxmill.cluster.change import Change
+from cdxmill.cluster.write import read_record, write_record
 from cdxmill.commands.collections import remove as module
 from cdxmill.commands.collections.remove import remove
 from cdxmill.commands.collections.summary import ChangeSummary
@@ -51,6 +52,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "cdx").mkdir()
     for name in (*map(unique_name, PLACES.values()), ".outputs.tsv"):
         (place / "cdx" / name).write_bytes(b"lines")
+    record = read_record(locate(str(place)))
+    assert record is not None
+    files = [*record.files, *(f"cdx/{unique_name(one)}" for one in PLACES.values())]
+    write_record(locate(str(place)), record._replace(files=files))
     return place
 
 
@@ -195,9 +200,29 @@ def test_archives_and_their_cdx_files_go_with_their_lines(
     is_changed = bool(done.counts.removed) or archives != "abcx"
     assert (len(log()) == 1) == is_changed
     assert (after != before) == is_changed
-    assert not {f"cdx/{unique_name(PLACES[name])}" for name in "abcx" if name not in cdx} & {
-        *(after.files if after else ())
-    }
+    assert before is not None and after is not None
+    gone = {f"cdx/{unique_name(PLACES[name])}" for name in PLACES if name not in cdx}
+    assert set(before.files) - set(after.files) == gone
+
+
+@pytest.mark.usefixtures("cluster")
+def test_only_cdx_files_that_are_there_are_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a list of archives, nobody knows which they are."""
+    names = {name: f"cdx/{unique_name(PLACES[name])}" for name in "ab"}
+    Path("C", names["b"]).unlink()
+    stale: list[list[str]] = []
+    commit = Change.commit
+
+    def spy(self: Change, shards: Any, record: Any, files: Any, paths: Any = ()) -> None:
+        stale.append(list(paths))
+        commit(self, shards, record, files, paths)
+
+    monkeypatch.setattr(Change, "commit", spy)
+    run("a.com", "b.com")
+    Path("C/archives.tsv").unlink()
+    run(archives=given("names", "c.warc.gz"))
+    assert stale == [[names["a"]], []]
+    assert not Path("C/archives.tsv").exists()
 
 
 @pytest.mark.usefixtures("cluster")
@@ -248,6 +273,7 @@ def test_what_is_excluded_is_listed_once_below_what_is_there() -> None:
         ("a.org", "domain", "*.a.org"),
         ("a.org/*", "domain", "*.a.org/"),
         ("a.org/a a.org/b", "range", None),
+        ("a.org b.org", "range", None),
     ],
 )
 def test_the_pattern_of_an_exclusion_means_what_the_query_means(

@@ -271,6 +271,23 @@ def test_only_captures_have_related_records(here: Here) -> None:
     done = here.copy(notes[:1], related=True)
     assert [int(row[2]) for row in done.rows] == [len(CAPTURES[2])]
     assert len(here.copy(here.lines, related=False).rows) == 3
+    here.add("b.warc.gz", b"".join(CAPTURES))
+    captures = [line for line in here.lines if b"b.warc.gz" in line]
+    assert len(here.copy(captures, source_headers=True).rows) == 2
+
+
+def test_what_is_said_of_a_request_is_not_copied_with_it(here: Here) -> None:
+    """Only captures have related records."""
+    about = "Content-Type: text/plain\r\nWARC-Concurrent-To: <urn:request:http://a.com/>\r\n"
+    request = record(
+        "request", "http://a.com/", b"GET / HTTP/1.1\r\n\r\n", "Content-Type: application/http\r\n"
+    )
+    here.add(
+        "a.warc.gz", packed(request, record("metadata", "http://a.com/", b"x", about)), "--records", "all"
+    )
+    asked = [line for line in here.lines if b'"offset": "0"' in line]
+    assert len(asked) == 1
+    assert [row[1] for row in here.copy(asked, related=True).rows] == ["0"]
 
 
 def test_source_headers_name_the_place_and_the_range(here: Here) -> None:

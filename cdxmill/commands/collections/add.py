@@ -160,7 +160,7 @@ def _index(change: Change, names: Mapping[Input, str], asked: Adding, failures: 
 def _note_changed(change: Change, names: Mapping[Input, str], failures: Failures) -> None:
     """Report archives that were added before and have another content now: lines of the old content lead nowhere."""
     directory = (change.place / CDX_DIRECTORY).directory
-    rows = OutputRecord(directory).last_rows() if directory is not None and names else []
+    rows = OutputRecord(directory).last_rows() if names else []
     known = {row.output: (row.archive, row.state) for row in rows}
     for archive, name in names.items():
         if name in known and known[name] != (recorded(archive.location), _state(archive)):

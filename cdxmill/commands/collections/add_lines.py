@@ -60,7 +60,7 @@ def add_lines(
     files = Scratch(scratch)
     why = _why_overlay(change, new.runs, asked.mode, files)
     runs = new.runs
-    if runs and not new.are_new:
+    if not new.are_new:
         runs = _absent(change.place, runs, files, of_overlays_only=not why)
     if why and runs:
         return Added(_write_overlay(change, _lines(runs, files)), why)

@@ -161,7 +161,7 @@ def _pattern(query: str, match_type: str | None) -> str:
         return f"{bare.rstrip('/')}/*"
     pattern = {"prefix": f"{query}*", "domain": f"*.{bare}"}.get(match_type or "", query)
     wanted = ranges_of([query], match_type, TimeRange())
-    if match_type == "range" or ranges_of([pattern], None, TimeRange()) != wanted:
+    if ranges_of([pattern], None, TimeRange()) != wanted:
         raise UsageError(
             f"{query}: no pattern of exclude.txt means it with --match-type {match_type}; omit --exclude"
         )
