@@ -337,3 +337,17 @@ def test_a_record_may_need_the_dictionary_that_it_was_packed_with(
     with pytest.raises(InputError):
         b"".join(get_record(Getting(archive, offset=0)))
     assert b"".join(get_record(Getting(archive, offset=0, dictionary=tmp_path / "d"))) == plain
+
+
+@pytest.mark.parametrize(("timestamp", "wanted"), [("20200101", b"<p>page"), ("20220101", b"<p>page")])
+@pytest.mark.parametrize("source", ["E,C", "C,E"])
+def test_archives_are_those_of_the_source_that_has_the_line(
+    source: str, timestamp: str, wanted: bytes, cluster: str
+) -> None:
+    """E has other captures, and an archive of the same name."""
+    write_raw_cluster(Path("E"), [line("20300101000000").replace(b"com,a)/", b"com,e)/")])
+    Path("E/archives.tsv").write_text(f"a.warc.gz\t{Path('absent').absolute()}\n")
+    asked = Getting(source, URL, timestamp, form="payload")
+    assert b"".join(get_record(asked)) == wanted
+    with ExitStack() as files, pytest.raises(InputError, match="absent"):
+        capture_and_payload(Getting(source, "http://e.com/"), files, print)
