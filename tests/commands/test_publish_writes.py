@@ -372,3 +372,13 @@ def test_a_run_that_has_lost_its_lock_finishes_no_cluster(
         published()
     assert not Path("D/cluster.json").exists()
     assert Path("D/.published.json").exists()
+
+
+def test_an_index_that_replaces_a_copy_takes_its_shards_away(cluster: Path) -> None:
+    """Readers would use a shard beside the index, which is of another cluster."""
+    Path("D").mkdir()
+    Path("D/cdx-00000.gz").write_bytes(b"of another")
+    Path("D/.published.json").write_text(json.dumps({"cdx-00000.gz": "7" * 64}))
+    assert published(index_only=True, replace=True).copied == 0
+    assert list(Path("D").glob("cdx-*")) == []
+    assert verify(Verifying("D", processes=1), Failures(printed=False)).faults == 0
