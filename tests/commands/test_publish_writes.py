@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -372,6 +373,20 @@ def test_a_run_that_has_lost_its_lock_finishes_no_cluster(
         published()
     assert not Path("D/cluster.json").exists()
     assert Path("D/.published.json").exists()
+
+
+def test_where_publish_writes_is_held(other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[str] = []
+
+    def noting(place: Location, *note: object) -> AbstractContextManager[object]:
+        held.append(place.name)
+        return nullcontext()
+
+    monkeypatch.setattr(publishing, "hold", noting)
+    monkeypatch.setattr(publishing, "hold_new", lambda place, note: noting(new_place(place)))
+    monkeypatch.setattr(publishing, "_copy_and_switch", lambda *given: 0)
+    published(replace=True)
+    assert held == ["D", ".D.new"]
 
 
 def test_an_index_that_replaces_a_copy_takes_its_shards_away(cluster: Path) -> None:
