@@ -30,6 +30,7 @@ from cdxmill.messages import Step
 from cdxmill.options.packing import Recompressing
 from cdxmill.outputs.record import OutputRecord
 from cdxmill.running.failures import Failures
+from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import listened_to
 from cdxmill.storage.location import locate
 
@@ -264,3 +265,15 @@ def test_the_check_of_what_exists_is_a_step_of_its_own() -> None:
     assert (last.name, last.done, last.total) == ("checking what exists", 2, 2)
     size = Path("a.warc.gz").stat().st_size + Path("b.warc.gz").stat().st_size
     assert (last.total_bytes, last.bytes) == (2 * size, 2 * size)
+
+
+def test_another_engine_writes_what_it_is_given() -> None:
+    given: list[int] = []
+
+    def run(work: Any, tasks: Any, processes: int, tick: Any) -> Any:
+        given.append(len(tasks))
+        return run_tasks(work, tasks, processes, tick)
+
+    asked = Recompressing("a.warc.gz", output="out", processes=1)
+    assert recompress_asked(asked, Failures(), run).written == 1
+    assert given == [1]
