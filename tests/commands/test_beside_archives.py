@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from cdxmill.commands.per_archive import check_proofs as checking
 from cdxmill.commands.per_archive import recompress as recompressing
 from cdxmill.commands.per_archive.ask import (
     recompress_asked,
@@ -30,8 +31,9 @@ from cdxmill.messages import Step
 from cdxmill.options.packing import Recompressing
 from cdxmill.outputs.record import OutputRecord
 from cdxmill.running.failures import Failures
+from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import listened_to
-from cdxmill.storage.location import locate
+from cdxmill.storage.location import Location, locate
 
 
 @pytest.fixture(autouse=True)
@@ -264,3 +266,30 @@ def test_the_check_of_what_exists_is_a_step_of_its_own() -> None:
     assert (last.name, last.done, last.total) == ("checking what exists", 2, 2)
     size = Path("a.warc.gz").stat().st_size + Path("b.warc.gz").stat().st_size
     assert (last.total_bytes, last.bytes) == (2 * size, 2 * size)
+
+
+def test_another_engine_writes_what_it_is_given() -> None:
+    given: list[int] = []
+
+    def run(work: Any, tasks: Any, processes: int, tick: Any) -> Any:
+        given.append(len(tasks))
+        return run_tasks(work, tasks, processes, tick)
+
+    asked = Recompressing("a.warc.gz", output="out", processes=1)
+    assert recompress_asked(asked, Failures(), run).written == 1
+    assert given == [1]
+
+
+def test_remote_archives_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their ETags or times were compared already."""
+    url, sized = "http://127.0.0.1:1/a.warc.gz", list[list[str]]()
+    Path("b.warc.gz").write_bytes(b"new")
+    Path("b.warc.gz.proof.json").write_bytes(proof_of("a.warc.gz", "b.warc.gz"))
+
+    def total(places: list[Location]) -> int:
+        sized.append([place.text for place in places])
+        return 0
+
+    monkeypatch.setattr(checking, "total_size", total)
+    check_proofs([ProofTask(named_input(url, "a.warc.gz"), locate("b.warc.gz"))], 1, True)
+    assert sized == [["b.warc.gz"]]

@@ -11,6 +11,7 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.cluster.write import read_record
+from cdxmill.commands.clusters import build as building
 from cdxmill.commands.clusters.build import BuildSummary, build
 from cdxmill.commands.clusters.zipnum import ClusterSummary
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
@@ -22,6 +23,7 @@ from tests.material.wacz_files import make_wacz
 from tests.storage.range_server import serving
 
 from ..conftest import RunCdxmill
+from ..material.clock import Clock
 from ..material.failing_disk import fail_reads
 
 
@@ -360,3 +362,8 @@ def test_indexes_that_were_deleted_are_not_said_to_stay(
     Path("new.cdxj").write_bytes(b"com,example)/ 2020 {}\n")
     assert main(["zipnum", "-p", "1", "-s", "2", "--replace", "-o", "C", "new.cdxj"]) == 0
     assert "C/cdx: note: still has 1 index file of the cluster" in capfd.readouterr().err
+
+
+def test_the_time_of_a_build_is_what_has_passed(two: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "time", Clock())
+    assert built(["example.warc.gz"], Failures()).seconds == 0.0

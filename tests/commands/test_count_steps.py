@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from cdxmill.capture import Note
 from cdxmill.commands import count as counting
 from cdxmill.commands.count import (
     CountTask,
@@ -34,6 +35,7 @@ from cdxmill.running.watched import Limits, Losses, Lost
 from cdxmill.stages.counting.count_records import Counted
 from cdxmill.stages.counting.counters import COUNTERS
 from cdxmill.stages.counting.own_counter import BadFunction, OwnCounter
+from cdxmill.stages.counting.tally import new_tally
 from cdxmill.storage.location import Location
 from cdxmill.storage.scratch import Scratch
 from tests.commands.test_count import INFO, page, record, text
@@ -351,3 +353,34 @@ def test_the_module_of_jobs_is_what_it_was(is_there: bool, monkeypatch: pytest.M
         assert sys.modules[name].CountJob is object
         raise ValueError("inside")
     assert sys.modules.get(name) is (module if is_there else None)
+
+
+def test_a_record_is_marked_while_it_is_counted_and_not_while_a_run_is_written(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that hangs is known by its mark. The disk may be slow."""
+    seen: list[object] = []
+    monkeypatch.setattr(counting, "mark", seen.append)
+    monkeypatch.setattr(counting, "unmark", lambda: seen.append("none"))
+    (here / "runs").mkdir()
+    group = counting._Group(Scratch(here / "runs"), "runs", Losses(1, {5: "takes too long"}))
+    assert (group._begin(4), group._begin(5)) == ("", "takes too long")
+    tally = new_tally()
+    tally.add(b"item", 1)
+    assert group._spill(tally).name == "runs/runs.1"
+    assert seen == [4, 5, "none"]
+
+
+def test_many_notes_of_a_kind_are_counted_at_the_end(capfd: pytest.CaptureFixture[str]) -> None:
+    def run(
+        tasks: Sequence[CountTask], what: str | OwnSource, limits: Limits, scratch: Scratch, /
+    ) -> Iterator[tuple[CountTask, GroupResult]]:
+        notes = [("a", Note(number, "is odd")) for number in range(13)]
+        yield tasks[0], GroupResult(counted=Counted(counted=1), notes=notes)
+
+    asked = Counting("words", "a.warc.wet.gz", output="-")
+    asked.quiet = True
+    count_asked(asked, io.BytesIO(), Failures(), run)
+    said = capfd.readouterr().err.splitlines()
+    assert said[0] == "a@0: note: is odd"
+    assert (len(said), "3 more notes of this kind" in said[-1]) == (11, True)

@@ -103,6 +103,15 @@ def kinds_of(*old: int) -> dict[str, KindSums]:
             [*((f"k{number}", 50 - number) for number in range(12)), ("other kinds", 38 + 999)],
         ),
         ({"other kinds": KindSums(1, 9, 9), **kinds_of(1)}, [("k0", 1), ("other kinds", 9)]),
+        ({"other kinds": KindSums(1, 9, 9)}, [("other kinds", 9)]),
+        (
+            {"other kinds": KindSums(1, 999, 999), **kinds_of(*range(50, 39, -1))},
+            [*((f"k{number}", 50 - number) for number in range(11)), ("other kinds", 999)],
+        ),
+        (
+            {"other kinds": KindSums(1, 999, 999), **kinds_of(*range(50, 38, -1))},
+            [*((f"k{number}", 50 - number) for number in range(12)), ("other kinds", 999)],
+        ),
     ],
 )  # fmt: skip
 def test_twelve_kinds_have_lines_and_all_others_one(
@@ -292,3 +301,26 @@ def test_a_library_that_an_archive_needs_is_missed_before_anything_is_read(
     monkeypatch.setattr(Location, "size", lambda place: pytest.fail(f"{place} is asked for"))
     with pytest.raises(UsageError, match="b: needs a library"):
         estimate([named_input("b", "b")], RecompressOptions(quiet=True), Failures())
+
+
+def test_the_time_to_read_is_told_from_the_time_to_pack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock goes on by a second each time that it is asked."""
+
+    class Ticking:
+        now = 100.0
+
+        def process_time(self) -> float:
+            self.now += 1
+            return self.now
+
+    monkeypatch.setattr(estimating, "time", Ticking())
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(b"".join(MEMBERS))
+    found = try_one(task(path, RecompressOptions()))
+    assert {kind: one.seconds for kind, one in found.kinds.items()} == {
+        "resource text/plain": 2.0,
+        "metadata text/plain": 1.0,
+    }
+    assert found.seconds == 4.0

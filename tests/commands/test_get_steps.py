@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import zstandard
 
+from cdxmill.cluster.archive_index import ArchivePlaces
+from cdxmill.commands import get as getting
 from cdxmill.commands.get import (
     FoundCapture,
     RecordRange,
@@ -30,6 +32,8 @@ from cdxmill.formats.lines.capture_fields import record_location
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.options.queries import Query
 from cdxmill.options.records import Getting
+from cdxmill.search import sources as sources_of
+from cdxmill.search.sources import Source
 from cdxmill.stages.records.decode_payload import PayloadError
 from cdxmill.stages.records.fetch_record import NoRecord
 
@@ -337,3 +341,29 @@ def test_a_record_may_need_the_dictionary_that_it_was_packed_with(
     with pytest.raises(InputError):
         b"".join(get_record(Getting(archive, offset=0)))
     assert b"".join(get_record(Getting(archive, offset=0, dictionary=tmp_path / "d"))) == plain
+
+
+@pytest.mark.parametrize(("timestamp", "wanted"), [("20200101", b"<p>page"), ("20220101", b"<p>page")])
+@pytest.mark.parametrize("source", ["E,C", "C,E"])
+def test_archives_are_those_of_the_source_that_has_the_line(
+    source: str, timestamp: str, wanted: bytes, cluster: str
+) -> None:
+    """E has other captures, and an archive of the same name."""
+    write_raw_cluster(Path("E"), [line("20300101000000").replace(b"com,a)/", b"com,e)/")])
+    Path("E/archives.tsv").write_text(f"a.warc.gz\t{Path('absent').absolute()}\n")
+    asked = Getting(source, URL, timestamp, form="payload")
+    assert b"".join(get_record(asked)) == wanted
+    with ExitStack() as files, pytest.raises(InputError, match="absent"):
+        capture_and_payload(Getting(source, "http://e.com/"), files, print)
+
+
+def test_the_crawl_that_has_the_capture_is_said(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl = "CC-MAIN-2024-10"
+    monkeypatch.setattr(sources_of, "index_of_crawl", lambda name: cluster)
+    found = [Source(crawl, ArchivePlaces(None), crawl)]
+    monkeypatch.setattr(getting, "find_sources", lambda named, archives, newest: found)
+    said: list[str] = []
+    with ExitStack() as files:
+        capture, _ = capture_and_payload(Getting(crawl, URL, "20200101"), files, said.append)
+        assert b"".join(capture.fetched.content()) == gzip.decompress(PAGE)
+    assert said == [f"{crawl}: {URL} 20200101000000"]

@@ -295,3 +295,23 @@ def test_a_library_that_an_archive_needs_is_missed_before_anything_is_indexed(
     with pytest.raises(UsageError, match=r"a\.warc\.gz: needs a library"):
         index_to_stream(named("a.warc.gz"), out, HERE, Failures())
     assert out.getvalue() == b""
+
+
+def test_two_archives_with_one_name_in_lines_are_refused_before_they_are_read(here: Path) -> None:
+    Path("x").mkdir()
+    Path("x/a.warc.gz").write_bytes(member(1))
+    two = [named_input("a.warc.gz", "a.warc.gz"), named_input("x/a.warc.gz", "a.warc.gz")]
+    why = r"a\.warc\.gz and x/a\.warc\.gz would both have the file name a\.warc\.gz in the index"
+    with pytest.raises(UsageError, match=why):
+        index_to_stream(two, io.BytesIO(), HERE, Failures())
+    with pytest.raises(UsageError, match=why):
+        index_to_directory(dict(zip(two, ("a.cdx.gz", "b.cdx.gz"), strict=True)), "o", HERE, Failures())
+    assert not Path("o").exists()
+
+
+def test_many_notes_of_a_kind_are_counted_at_the_end(capfd: pytest.CaptureFixture[str]) -> None:
+    text = gzip.decompress(member(1)).replace(b"2020-01-01T00:00:00Z", b"today")
+    Path("odd.warc").write_bytes(text * 13)
+    index_to_stream(named("odd.warc"), io.BytesIO(), HERE, Failures())
+    said = capfd.readouterr().err.splitlines()
+    assert (len(said), "3 more notes of this kind" in said[-1]) == (11, True)

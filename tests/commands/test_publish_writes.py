@@ -6,12 +6,13 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
 
 from cdxmill.cluster.output import place_of
-from cdxmill.cluster.switch import new_place
+from cdxmill.cluster.switch import discard, new_place
 from cdxmill.commands.clusters import publish as publishing
 from cdxmill.commands.clusters.publish import PublishSummary, _ClusterCopy, _copy, publish
 from cdxmill.commands.clusters.publish_checks import Shard
@@ -300,15 +301,47 @@ def test_a_cluster_that_may_not_be_published_is_told_without_waiting_for_the_loc
         published()
 
 
-def test_what_a_killed_run_has_noted_of_another_cluster_is_forgotten_before_its_names_are_used(
-    other: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Else a shard that gets such a name would be taken for that of the other cluster, if this run is killed, too."""
+def stopped(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a replacement of D was stopped after some shards."""
     with monkeypatch.context() as patch:
         failing(patch, "cdx-00003.gz")
         with pytest.raises(InputError):
             published(replace=True)
-    new = Path(new_place(place_of(locate("D"))).local)
+    return Path(new_place(place_of(locate("D"))).local)
+
+
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_what_another_command_has_left_where_the_new_cluster_is_built_is_discarded(
+    is_finished: bool, other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A killed `zipnum --replace`, or a `publish` that was killed just before it switched."""
+    new = stopped(monkeypatch)
+    if is_finished:
+        (new / "cluster.json").write_bytes(Path("D/cluster.json").read_bytes())
+    else:
+        (new / ".published.json").unlink()
+        (new / ".work").mkdir()
+        for name in (".work/job.json", ".work/shards.json", "cdx-00007.gz", "part-00007"):
+            (new / name).write_text("9")
+    calls: list[str] = []
+
+    def noting(place: Location) -> None:
+        calls.append(place.name)
+        discard(place)
+
+    monkeypatch.setattr(publishing, "discard", noting)
+    assert published(replace=True).shards == 4
+    assert calls == ["D"]
+    assert {".work", "cdx-00007.gz", "part-00007"} & {path.name for path in Path("D").iterdir()} == set()
+    assert not new.exists()
+    assert verify(Verifying("D", processes=1), Failures(printed=False)).faults == 0
+
+
+def test_what_a_killed_run_has_noted_of_another_cluster_is_forgotten_before_its_names_are_used(
+    other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a shard that gets such a name would be taken for that of the other cluster, if this run is killed, too."""
+    new = stopped(monkeypatch)
     for shard in new.glob("cdx-*"):
         shard.unlink()  # it may be one of D by a second name
         shard.write_bytes(b"of another cluster")
@@ -340,3 +373,27 @@ def test_a_run_that_has_lost_its_lock_finishes_no_cluster(
         published()
     assert not Path("D/cluster.json").exists()
     assert Path("D/.published.json").exists()
+
+
+def test_where_publish_writes_is_held(other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[str] = []
+
+    def noting(place: Location, *note: object) -> AbstractContextManager[object]:
+        held.append(place.name)
+        return nullcontext()
+
+    monkeypatch.setattr(publishing, "hold", noting)
+    monkeypatch.setattr(publishing, "hold_new", lambda place, note: noting(new_place(place)))
+    monkeypatch.setattr(publishing, "_copy_and_switch", lambda *given: 0)
+    published(replace=True)
+    assert held == ["D", ".D.new"]
+
+
+def test_an_index_that_replaces_a_copy_takes_its_shards_away(cluster: Path) -> None:
+    """Readers would use a shard beside the index, which is of another cluster."""
+    Path("D").mkdir()
+    Path("D/cdx-00000.gz").write_bytes(b"of another")
+    Path("D/.published.json").write_text(json.dumps({"cdx-00000.gz": "7" * 64}))
+    assert published(index_only=True, replace=True).copied == 0
+    assert list(Path("D").glob("cdx-*")) == []
+    assert verify(Verifying("D", processes=1), Failures(printed=False)).faults == 0

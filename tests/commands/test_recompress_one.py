@@ -166,7 +166,7 @@ def test_without_a_record_nothing_is_written_and_what_is_there_stays(content: by
     recompress_one(task(index=True, table=True))
     before = {name: Path("out", name).read_bytes() for name in files()}
     Path("a.warc.gz").write_bytes(content)
-    found = recompress_one(task(index=True, table=True))
+    found = recompress_one(task(index=True, table=True, describe=True))
     assert (found.before, found.after, found.records) == (len(content), 0, 0)
     assert len(found.failures) == 1
     assert {name: Path("out", name).read_bytes() for name in before} == before

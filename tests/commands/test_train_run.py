@@ -18,6 +18,7 @@ from cdxmill.inputs.named import Input, named_input
 from cdxmill.options.packing import Training
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.storage.location import locate
+from cdxmill.tasks.measuring import Promise, Savings
 from cdxmill.tasks.record_sampling import read_chosen
 
 
@@ -66,6 +67,7 @@ def trained(*names: str, told: Told | None = None, **options: Any) -> Trained:
 def test_a_dictionary_and_its_statistics_are_written() -> None:
     found = trained(id=40000)
     data, said = Path("d").read_bytes(), json.loads(Path("d.json").read_bytes())
+    assert Path("d.json").read_text() == json.dumps(said, indent=1)
     assert (found.output, found.number, found.size, found.level) == ("d", 40000, len(data), 6)
     assert zstandard.ZstdCompressionDict(data).dict_id() == 40000
     assert (said["id"], said["size"], said["level"], said["seed"], said["archives"]) == (
@@ -188,6 +190,32 @@ def test_a_dictionary_is_an_eighth_of_its_samples_at_most(
     found = _train(samples, options)
     assert sizes == [(size, 3)]
     assert zstandard.ZstdCompressionDict(found).dict_id() == 50000
+
+
+@pytest.mark.parametrize(("total", "is_enough"), [(2047, False), (2048, True)])
+def test_a_dictionary_has_256_bytes_at_least(
+    total: int, is_enough: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = zstandard.train_dictionary(512, [*SAMPLES], k=64, d=8).as_bytes()
+    monkeypatch.setattr(training, "train", lambda samples, size, level: made if size == 256 else b"")
+    samples, options = [*[bytes(100)] * 19, bytes(total - 1900)], Training("a", output="d", id=50000)
+    if is_enough:
+        assert len(_train(samples, options)) == len(made)
+        return
+    with pytest.raises(UsageError, match="too few records to train on"):
+        _train(samples, options)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "unknown", "how", "lines"),
+    [(1.0, 0.0, "0.0% smaller", 1), (1.001, 0.0, "0.1% larger", 1), (0.5, 0.02, "50.0% smaller", 2), (0.5, 0.019, "50.0% smaller", 1)],
+)  # fmt: skip
+def test_what_is_promised_is_rounded_and_has_its_doubts(
+    ratio: float, unknown: float, how: str, lines: int
+) -> None:
+    found = Trained("d", 1, 2, 3, 4, 5, False, Savings(9, 8, 7, 6), Promise(ratio, unknown), 10)
+    promised = [*found._promised()]
+    assert (how in promised[0], len(promised)) == (True, lines)
 
 
 def test_samples_of_which_no_dictionary_can_be_made_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,7 +141,7 @@ def test_pieces_are_read_as_a_file_that_closes_what_they_come_from(found: list[b
     assert stream.read() == b""
     assert closed == []
     stream.close()
-    assert closed == [1]
+    assert (closed, stream.closed, stream.raw.closed) == ([1], True, True)
 
 
 @pytest.mark.parametrize("length", [-1, 0, 99_999])

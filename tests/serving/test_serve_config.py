@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,9 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def collection(**options: Any) -> Any:
     """The collection in the configuration; in place of the resolver its arguments after pywb's loaders."""
     text = pywb_config(Serving(**{"cluster": "C", **options}))
-    assert text.startswith("# Written by cdxmill serve for the pywb beside it: wayback -d DIRECTORY\n{")
+    assert text.startswith(
+        '# Written by cdxmill serve for the pywb beside it: wayback -d DIRECTORY\n{\n  "enable'
+    )
     assert text.endswith("}\n")
     found = yaml.safe_load(text.replace(f"{_RESOLVER} [{_LOADERS}, ", "["))
     assert set(found) == {"enable_auto_colls", "collections"}
@@ -270,3 +273,48 @@ def test_a_server_is_up_as_soon_as_it_listens(address: str, monkeypatch: pytest.
     with closing(held):
         held.listen()
         serving_command._wait_until_up(Running(0), address, held.getsockname()[1])  # type: ignore[arg-type]
+
+
+class Program(Ended):
+    """A program that runs until it is told to end, or, if it hangs, until it is killed."""
+
+    def __init__(self, calls: list[str], ends: str) -> None:
+        super().__init__(0)
+        self.calls, self.ends = calls, ends
+
+    def poll(self) -> int | None:
+        return 0 if self.ends == "at once" else None
+
+    def terminate(self) -> None:
+        self.calls.append("terminate")
+
+    def kill(self) -> None:
+        self.calls.append("kill")
+
+    def wait(self, seconds: float | None = None) -> int:
+        self.calls.append(f"wait {seconds}")
+        if seconds is not None and self.ends == "never":
+            raise subprocess.TimeoutExpired("wayback", seconds)
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("ends", "calls"),
+    [
+        ("at once", []),
+        ("when it is told to", ["terminate", "wait 10"]),
+        ("never", ["terminate", "wait 10", "kill", "wait None"]),
+    ],
+)
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_server_that_still_runs_is_ended(
+    fails: bool, ends: str, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr(subprocess, "Popen", lambda command, stdin: Program(seen, ends))
+    expected = pytest.raises(StoppedError) if fails else nullcontext()
+    with expected, serving_command._running(["wayback"]):
+        assert seen == []
+        if fails:
+            raise StoppedError("it did not start")
+    assert seen == calls

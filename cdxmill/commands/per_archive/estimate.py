@@ -297,7 +297,7 @@ def _lines(
 ) -> Iterator[EstimatedKind]:
     """The kinds with the most bytes, and all others together."""
     by_size = sorted(kinds, key=lambda kind: (kind == _OTHERS, -kinds[kind].old))
-    shown = [kind for kind in by_size[:_SHOWN] if kind != _OTHERS]
+    shown = by_size[:_SHOWN]
     for names, label in (
         *(([kind], kind) for kind in shown),
         ([one for one in by_size if one not in shown], _OTHERS),
