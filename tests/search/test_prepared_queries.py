@@ -182,3 +182,15 @@ def test_pages_and_estimates_are_by_blocks(cluster: str) -> None:
         assert count_pages(opened, prepared.keys("http://a.com/1"), 1) == (3, 1, 3)
         assert estimate(opened, prepared, prepared.keys("*"))[1:] == (6, None, 6)
         assert estimate(opened, times, times.keys("http://a.com/1")).blocks == 3
+
+
+def test_lines_are_counted_without_making_them_where_all_of_a_range_count(
+    cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PreparedQuery, "_chosen_in_order", None)
+    counted = []
+    for url, query in (("*", Query()), ("http://a.com/1", Query()), ("http://a.com/1", Query(**TIMES))):  # type: ignore[arg-type]
+        prepared = PreparedQuery(query)
+        with open_searched(cluster) as opened:
+            counted.append(prepared.count(opened, prepared.keys(url)))
+    assert counted == [24, 8, 4]
