@@ -102,6 +102,8 @@ QUESTIONS: list[dict[str, object]] = [
     {"page": 0, "page_size": 2, "sort": "reverse"},
     {"resolve_revisits": True, **TIMES},
     {**TIMES},
+    {"from_ts": "20200101000002"},
+    {"to": "20200101000005"},
     {**TIMES, "limit": 2},
     {**TIMES, "sort": "reverse", "filter": "=status:404"},
     {"closest": "20200101000003", "sort": "closest", "limit": 3},
@@ -194,3 +196,15 @@ def test_lines_are_counted_without_making_them_where_all_of_a_range_count(
         with open_searched(cluster) as opened:
             counted.append(prepared.count(opened, prepared.keys(url)))
     assert counted == [24, 8, 4]
+
+
+@pytest.mark.parametrize("sort", ["default", "reverse"])
+def test_a_page_that_does_not_exist_is_wrong_usage_but_the_first_one_may_be_empty(
+    sort: str, cluster: str
+) -> None:
+    before = "http://0.a/"
+    for url, page, size in ((before, 1, 9), ("*", 6, 1), ("*", 1, 6), ("http://a.com/1", 3, 1)):
+        with pytest.raises(UsageError, match=f"^page {page} does not exist; the first page is 0"):
+            list(lookup(cluster, url, Query(page=page, page_size=size, sort=sort)))
+    assert list(lookup(cluster, before, Query(page=0, sort=sort))) == []
+    assert len(list(lookup(cluster, "*", Query(page=5, page_size=1, sort=sort)))) == 4
