@@ -65,6 +65,9 @@ def test_an_answer_has_the_lines_of_all_overlays(url: str, overlaid: Path) -> No
     assert found.least <= len(wanted) <= (found.most or 99)
     pages = [list(lookup(overlaid, url, Query(page=page, page_size=3))) for page in range(-(-blocks // 3))]
     assert [line for lines in pages for line in lines] == wanted
+    for page, lines in enumerate(pages):
+        asked = Query(page=page, page_size=3, sort="reverse")
+        assert list(lookup(overlaid, url, asked)) == lines[::-1]
 
 
 @pytest.mark.parametrize(
