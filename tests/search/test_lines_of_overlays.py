@@ -102,7 +102,12 @@ def test_a_cluster_without_overlays_asks_no_filter(tmp_path: Path, monkeypatch: 
 def test_an_estimate_counts_the_blocks_of_overlays(overlaid: Path) -> None:
     prepared = PreparedQuery(Query())
     with open_searched(overlaid) as opened:
-        assert estimate(opened, prepared, KeyRange(b"", b"\xff")).blocks == 10 + 1 + 1
+        assert estimate(opened, prepared, KeyRange(b"", b"\xff")) == (
+            40 - 2 + 8 + 2,
+            10,
+            60 + 8 + 2,
+            10 + 1 + 1,
+        )
         assert isinstance(estimate(opened, prepared, KeyRange(b"org", b"orh")), Estimate)
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
+import cdxmill
 from cdxmill.errors import UsageError
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.queries import Query
 from cdxmill.search.lookup import lookup, open_searched
-from cdxmill.search.query import PreparedQuery, count_pages, estimate, unknown_fields
+from cdxmill.search.query import PreparedQuery, count_blocks, count_pages, estimate, unknown_fields
+from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 
+from ..material.cdx_files import write_plain
 from ..material.clusters import write_raw_cluster
 
 
@@ -112,6 +118,8 @@ QUESTIONS: list[dict[str, object]] = [
     {"closest": "20200101000009", "sort": "closest", "limit": 2, "collapse": "urlkey"},
     {"closest": "20190101000000", "sort": "closest", "limit": 2},
     {"closest": "20210101000000", "sort": "closest", "limit": 2},
+    {"closest": "20200101000006Z", "sort": "closest", "limit": 3},
+    {"closest": "20200101000006123", "sort": "closest", "limit": 3},
     {"closest": "20200101000003", "sort": "closest"},
 ]
 
@@ -140,7 +148,7 @@ def naive(url: str, query: Query) -> list[bytes]:
             if not number or one.split()[0] != found[number - 1].split()[0]
         ]
     if query.closest is not None:
-        moment = int(query.closest)
+        moment = int(query.closest[:14])
         found.sort(key=lambda one: abs(int(one.split(b" ")[1]) - moment))
     elif query.sort in ("reverse", "newest"):
         found.reverse()
@@ -159,7 +167,7 @@ def test_answers_and_counts_are_those_of_all_lines(
         assert [one.partition(b', "orig')[0].rstrip(b"}") for one in found] == [one[:-1] for one in wanted]
     else:  # equally near lines may have any order
         assert len(found) == len(wanted)
-        moment = int(query.closest)
+        moment = int(query.closest[:14])
         far = [[abs(int(one.split(b" ")[1]) - moment) for one in lines] for lines in (found, wanted)]
         assert far[0] == far[1]
     prepared = PreparedQuery(query)
@@ -208,3 +216,36 @@ def test_a_page_that_does_not_exist_is_wrong_usage_but_the_first_one_may_be_empt
             list(lookup(cluster, url, Query(page=page, page_size=size, sort=sort)))
     assert list(lookup(cluster, before, Query(page=0, sort=sort))) == []
     assert len(list(lookup(cluster, "*", Query(page=5, page_size=1, sort=sort)))) == 4
+
+
+@pytest.mark.parametrize("has_manifest", [True, False])
+@pytest.mark.parametrize("bounds", [{"from_ts": "2020"}, {"to": "2020"}])
+def test_an_estimate_of_a_range_takes_no_times_for_the_index_does_not_tell_them(
+    bounds: dict[str, str], has_manifest: bool, tmp_path: Path
+) -> None:
+    """In a file of lines they are counted. Another tool's cluster does not even tell how long its blocks are."""
+    path = write_plain(tmp_path / "a.cdxj", LINES)
+    cdxmill.zipnum(path, output=tmp_path / "C", shards=1, numlines=4, processes=1)
+    if not has_manifest:
+        (tmp_path / "C/cluster.json").unlink()
+    for name in (tmp_path / "C", path):
+        prepared = PreparedQuery(Query(**bounds))  # type: ignore[arg-type]
+        with open_searched(name) as opened:
+            assert estimate(opened, prepared, prepared.keys("http://a.com/1")).blocks > 0
+            if name == path:
+                assert estimate(opened, prepared, prepared.keys("*")) == (24, 24, 24, 1)
+                continue
+            reason = "^--estimate takes --from and --to for a single URL only; use --count$"
+            with pytest.raises(UsageError, match=reason):
+                estimate(opened, prepared, prepared.keys("*"))
+            everything = PreparedQuery(Query())
+            assert estimate(opened, everything, everything.keys("*")).blocks == 6
+
+
+def test_numbers_of_blocks_that_go_down_are_damage(cluster: str, tmp_path: Path) -> None:
+    place = Path(shutil.copytree(cluster, tmp_path / "C"))
+    rows = [row.rpartition(b"\t")[0] for row in (place / "cluster.idx").read_bytes().splitlines()]
+    lines = [b"%b\t%d\n" % (row, len(rows) - number) for number, row in enumerate(rows)]
+    (place / "cluster.idx").write_bytes(b"".join(lines))
+    with open_searched(place) as opened, pytest.raises(DamagedCluster, match="has the number"):
+        count_blocks(opened.reader.index, b"com,a)/0", b"com,a)/2")
