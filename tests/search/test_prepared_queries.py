@@ -254,14 +254,14 @@ def test_numbers_of_blocks_that_go_down_are_damage(cluster: str, tmp_path: Path)
 @pytest.mark.parametrize(
     ("low", "wanted"),
     [
-        (b"com,a)/0 20200101000004", (2, 3)),
-        (b"com,a)/0 20200101000004 ", (1, 2)),
-        (b"com,a)/0 20200101000003", (2, 3)),
+        (b"com,a)/0 20200101000004", (6000, 2, 3)),
+        (b"com,a)/0 20200101000004 ", (3000, 1, 2)),
+        (b"com,a)/0 20200101000003", (6000, 2, 3)),
     ],
 )
 def test_a_block_that_begins_with_the_first_line_of_a_range_is_in_it(
-    low: bytes, wanted: tuple[int, int], cluster: str
+    low: bytes, wanted: tuple[int, int, int], cluster: str
 ) -> None:
     with open_searched(cluster) as opened:
         found = estimate(opened, PreparedQuery(Query()), KeyRange(low, b"com,a)/1 20200101000004"))
-    assert (found.least, found.blocks) == wanted
+    assert (found.lines, found.least, found.blocks) == wanted
