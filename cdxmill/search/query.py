@@ -334,7 +334,7 @@ def count_pages(cluster: OpenCluster, keys: KeyRange, size: int) -> Pages:
     low, high, _ = keys
     indexes = cluster.indexes(low, high)
     blocks = sum(count_blocks(index, low, high) for index in indexes)
-    if blocks and blocks <= len(indexes) and next(cluster.lines(low, high), None) is None:
+    if blocks <= len(indexes) and next(cluster.lines(low, high), None) is None:
         blocks = 0
     return Pages(-(-blocks // size), size, blocks)
 
@@ -357,7 +357,7 @@ def estimate(cluster: OpenCluster, prepared: PreparedQuery, keys: KeyRange) -> E
     cluster was changed by cdxmill. The lines of overlays are counted. Raises UsageError for times in a range of URLs: the index does not tell which lines have
     them.
     """
-    if prepared.has_times and not keys.is_one_url and cluster.reader.block_lines():
+    if prepared.has_times and not keys.is_one_url and cluster.reader.block_lines() != 0:
         raise UsageError("--estimate takes --from and --to for a single URL only; use --count")
     low, high, _ = prepared.narrowed(keys)
     own = _estimate(cluster, prepared, keys)

@@ -65,6 +65,9 @@ def test_an_answer_has_the_lines_of_all_overlays(url: str, overlaid: Path) -> No
     assert found.least <= len(wanted) <= (found.most or 99)
     pages = [list(lookup(overlaid, url, Query(page=page, page_size=3))) for page in range(-(-blocks // 3))]
     assert [line for lines in pages for line in lines] == wanted
+    for page, lines in enumerate(pages):
+        asked = Query(page=page, page_size=3, sort="reverse")
+        assert list(lookup(overlaid, url, asked)) == lines[::-1]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +102,12 @@ def test_a_cluster_without_overlays_asks_no_filter(tmp_path: Path, monkeypatch: 
 def test_an_estimate_counts_the_blocks_of_overlays(overlaid: Path) -> None:
     prepared = PreparedQuery(Query())
     with open_searched(overlaid) as opened:
-        assert estimate(opened, prepared, KeyRange(b"", b"\xff")).blocks == 10 + 1 + 1
+        assert estimate(opened, prepared, KeyRange(b"", b"\xff")) == (
+            40 - 2 + 8 + 2,
+            10,
+            60 + 8 + 2,
+            10 + 1 + 1,
+        )
         assert isinstance(estimate(opened, prepared, KeyRange(b"org", b"orh")), Estimate)
 
 

@@ -175,6 +175,7 @@ QUESTIONS = [
     {"sort": "reverse", "filter": "=crawl:CC-MAIN-2024-10", "limit": 2},
     {"sort": "closest", "closest": "2016", "limit": 4},
     {"sort": "reverse", "limit": 2000},
+    {"sort": "closest", "closest": "2019", "limit": 3, "resolve_revisits": True},
 ]
 
 
