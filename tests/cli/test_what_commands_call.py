@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from cdxmill.cli.main import main
+from cdxmill.errors import UsageError
 from cdxmill.running.failures import Failures
 
 Call = Callable[..., object]
@@ -229,3 +231,126 @@ def test_add_reads_no_pipe_and_archives_on_this_machine_alone(
     ):
         status, out, error = ended(capfd, call)
         assert (status, out, error[: len(told)]) == (2, "", told)
+
+
+@pytest.mark.parametrize(
+    ("call", "what", "inputs"),
+    [
+        ("count tags -o t a b", "tags", ["a", "b"]),
+        ("count -o t --call m:f a b", None, ["a", "b"]),
+        ("count -o t --call m:f --manifest list", None, []),
+        ("count -o - tags a", "tags", ["a"]),
+    ],
+)
+def test_count_takes_a_kind_of_item_or_a_function(
+    call: str, what: str | None, inputs: list[str], called: Called, capfd: pytest.CaptureFixture[str]
+) -> None:
+    called.replace("commands.count.count_asked", "done")
+    assert ended(capfd, call) == (0, "", "done\n")
+    ((asked, output, *engine),) = called.given
+    assert (asked.what, list(asked.inputs), len(engine)) == (what, inputs, 1)
+    assert isinstance(output, str) is ("-o t" in call)
+
+
+@pytest.mark.parametrize("name", ["estimate", "recompress"])
+def test_recompress_may_only_estimate(name: str, called: Called, capfd: pytest.CaptureFixture[str]) -> None:
+    called.replace(f"commands.per_archive.ask.{name}_asked", name)
+    option = "--estimate" if name == "estimate" else "-o out"
+    assert ended(capfd, f"recompress {option} a") == (0, "", f"{name}\n")
+    assert len(called.given[0]) == 2
+
+
+@pytest.mark.parametrize(("option", "told"), [("", "done\n"), (" --explain", "one\ntwo\ndone\n")])
+def test_scan_explains_its_conditions_on_request(
+    option: str, told: str, called: Called, capfd: pytest.CaptureFixture[str]
+) -> None:
+    class Done(SimpleNamespace):
+        def __str__(self) -> str:
+            return "done"
+
+    called.replace("commands.scanning.ask.scan_asked", Done(measured=["one", "two"]))
+    assert ended(capfd, f"scan -o out a{option}") == (0, "", told)
+    assert len(called.given[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "out"),
+    [("", "tables"), (" -q", ""), (" --json -", "json"), (" --json - -q", "json"), (" --json x", "tables")],
+)
+def test_report_prints_tables_or_json(
+    option: str, out: str, called: Called, capfd: pytest.CaptureFixture[str]
+) -> None:
+    called.replace("commands.reporting.report.report_asked", "made")
+    called.replace("commands.reporting.report.format_json", b"json")
+    called.replace("stages.report.terminal.format_tables", "tables")
+    assert ended(capfd, f"report a{option}") == (0, out, "")
+    assert [given[0] for given in called.given[1:]] == (["made"] if out else [])
+
+
+@pytest.mark.parametrize(("output", "told"), [("-", ""), ("x.csv", "x.csv: done\n")])
+def test_export_says_nothing_of_what_goes_to_stdout(
+    output: str, told: str, called: Called, capfd: pytest.CaptureFixture[str]
+) -> None:
+    called.replace("commands.exporting.export.export", "done")
+    assert ended(capfd, f"export C --to csv -o {output}") == (0, "", told)
+    assert called.given[0][2:] == (() if output == "-" else (None,))
+
+
+@pytest.mark.parametrize(
+    ("call", "status", "told"),
+    [
+        ("t.tree http://a.com/", 0, ""),
+        ("t.tree -i a", 1, "cdxmill: wrong query\n"),
+        ("t.tree", 2, "cdxmill: give either a QUERY or --input FILE\n"),
+        ("t.tree u -i a", 2, "cdxmill: give either a QUERY or --input FILE\n"),
+    ],
+)
+@pytest.mark.parametrize("header", [None, b"header"])
+def test_the_items_of_a_tree_are_printed(
+    header: bytes | None, call: str, status: int, told: str, called: Called, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def search(
+        index: object, queries: object, prepared: object, report: Callable[[UsageError], None] | None
+    ) -> object:
+        yield [b"one", b"two"]
+        if report is not None:
+            report(UsageError("wrong query"))
+        yield [b"three"]
+
+    called.replace("search.prefix_index.open_prefix_index", nullcontext(SimpleNamespace(layout="layout")))
+    called.replace("search.tree_query.PreparedTreeQuery", SimpleNamespace(header=header))
+    called.replace("search.tree_query.search_tree", search)
+    first = "" if header is None else "header\n"
+    out = f"{first}one\ntwo\nthree\n" if status < 2 else ""
+    assert ended(capfd, f"prefix-index search {call}") == (status, out, told)
+
+
+@pytest.mark.parametrize(
+    ("call", "status", "told"),
+    [
+        ("-o x.cdxj a", 0, "done\nnext x.cdxj\n"),
+        ("-o x.cdxj a -q", 0, ""),
+        ("-o X.CDXJ.GZ a", 0, "done\nnext X.CDXJ.GZ\n"),
+        ("-o x.cdx a", 0, "x.cdx: note: the lines are CDXJ; for CDX lines, use --cdx11\ndone\nnext x.cdx\n"),
+        ("-o x.cdx a -q", 0, ""),
+        ("-o x.cdx a --cdx9", 0, "done\nnext x.cdx\n"),
+        ("-o x.cdxj.gz a --cdx11", 2, "cdxmill: x.cdxj.gz: --cdx11 writes no CDXJ; choose a name that ends in .cdx or .cdx.gz\n"),
+        ("-o x.cdxj a --update", 2, "cdxmill: --update needs an output directory\n"),
+        ("-o - a", 0, "done\n"),
+        ("-o 'out' a", 0, "gone\ndone out\nnext: cdxmill zipnum -o CLUSTER ''\"'\"'out'\"'\"''\n"),
+    ],
+)  # fmt: skip
+def test_index_writes_one_file_or_a_directory_and_says_what_comes_next(
+    call: str, status: int, told: str, called: Called, capfd: pytest.CaptureFixture[str]
+) -> None:
+    class Done(SimpleNamespace):
+        def report(self, failures: Failures, listed: str) -> str:
+            return "done out" if listed else "done"
+
+    for kind in ("directory", "file", "stream"):
+        called.replace(f"commands.per_archive.index.index_to_{kind}", Done(captures=3))
+    called.replace("commands.clusters.next_step.next_lookup", lambda output: f"next {output}")
+    called.replace("commands.clusters.next_step.as_typed", "cdxmill")
+    called.replace("outputs.gone.outputs_of_gone", ["gone"])
+    called.replace("outputs.gone.note_of_gone", "gone")
+    assert ended(capfd, f"index {call}") == (status, "", told)
