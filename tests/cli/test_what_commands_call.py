@@ -354,3 +354,12 @@ def test_index_writes_one_file_or_a_directory_and_says_what_comes_next(
     called.replace("outputs.gone.outputs_of_gone", ["gone"])
     called.replace("outputs.gone.note_of_gone", "gone")
     assert ended(capfd, f"index {call}") == (status, "", told)
+    assert (("x.cdxj",) in called.given) is ("next x.cdxj" in told), "else nobody reads it"
+
+
+def test_an_index_without_captures_has_no_next_step(
+    called: Called, capfd: pytest.CaptureFixture[str]
+) -> None:
+    summary = SimpleNamespace(captures=0, report=lambda failures, listed: "done")
+    called.replace("commands.per_archive.index.index_to_file", summary)
+    assert ended(capfd, "index -o x.cdxj a") == (0, "", "done\n")
