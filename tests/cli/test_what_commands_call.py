@@ -362,4 +362,5 @@ def test_an_index_without_captures_has_no_next_step(
 ) -> None:
     summary = SimpleNamespace(captures=0, report=lambda failures, listed: "done")
     called.replace("commands.per_archive.index.index_to_file", summary)
+    called.replace("commands.clusters.next_step.next_lookup", "next")
     assert ended(capfd, "index -o x.cdxj a") == (0, "", "done\n")
