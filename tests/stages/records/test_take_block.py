@@ -251,3 +251,49 @@ def test_no_more_of_a_content_is_read_than_its_parts_need(monkeypatch: pytest.Mo
     parts = record_parts.record_parts(record, content)
     assert b"".join(parts.payload) == b"page" * 900
     assert list(content) == pieces[3:]
+
+
+def test_a_digest_in_the_header_is_not_computed_again() -> None:
+    for field, is_computed in (
+        (b"WARC-Payload-Digest: sha1:X", False),
+        (b"WARC-Payload-Digest: ", True),
+        (b"X: y", True),
+    ):
+        data = NO_DIGEST.replace(b"\r\nContent-", b"\r\n%b\r\nContent-" % field) + PAGE + b"\r\n\r\n"
+        record, _ = take_block(0, iter([data]))
+        assert record.payload_digest == (digest_of(b"page" * 900) if is_computed else None)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 29, 100, 5000])
+def test_a_block_is_hashed_from_its_payload_on_however_it_comes(size: int) -> None:
+    block = b"HTTP/1.1 200 OK\r\nX: y\r\n\r\n" + b"page" * 20
+    headers = {b"warc-type": b"response", b"warc-target-uri": b"http://a.b/"}
+    body = record_parts.RecordBlockReader(headers, block, len(block))
+    left = b"".join(body.feed(piece) for piece in pieces_of(block + b"\r\n\r\nmore", size))
+    assert (body.missing, left, body.digest()) == (0, b"\r\n\r\nmore", digest_of(b"page" * 20))
+
+
+@pytest.mark.parametrize(
+    ("kind", "url", "is_http"),
+    [
+        (b"response", b"http://a.b/", True),
+        (b"revisit", b"https://a.b/", True),
+        (b"request", b"<http://a.b/>", True),
+        (b"response", b"<<https:x", True),
+        (b"resource", b"http://a.b/", False),
+        (b"metadata", b"http://a.b/", False),
+        (None, b"http://a.b/", False),
+        (b"response", b"dns:a.b", False),
+        (b"response", b"ftp://a.b/", False),
+        (b"response", b"http", False),
+        (b"response", b"", False),
+    ],
+)
+def test_what_is_an_http_message(kind: bytes | None, url: bytes, is_http: bool) -> None:
+    assert record_parts.is_http(kind, url) == is_http
+    headers = {b"warc-target-uri": url, **({} if kind is None else {b"warc-type": kind})}
+    block = b"HTTP/1.1 200 OK\r\n\r\nx"
+    assert (record_parts.http_head_of(headers, block) is NO_HEAD) == (not is_http)
+    assert record_parts.payload_start(headers, block) == (len(block) - 1 if is_http else 0)
+    assert record_parts.http_head_of(headers, b"") is NO_HEAD
+    assert record_parts.http_head_of({}, block) is NO_HEAD
