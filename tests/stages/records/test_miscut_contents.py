@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import IO
 
 import pytest
@@ -38,9 +38,11 @@ ARC = b"http://a.b/ 1.2.3.4 20240101000000 text/plain 4\ntext\n"
 class Scratch(MemoryFiles):
     """A file that is created again replaces the one before, as on disk."""
 
-    def create(self, name: str) -> AbstractContextManager[IO[bytes]]:
+    @contextmanager
+    def create(self, name: str) -> Iterator[IO[bytes]]:
         self.pop(name, None)
-        return super().create(name)
+        with super().create(name) as file:
+            yield file
 
 
 def reader(data: bytes) -> Callable[[int, int], bytes]:
