@@ -250,3 +250,18 @@ def test_what_is_no_field_is_refused(name: str, reason: str) -> None:
         find_field(name)
     assert str(error.value).startswith(reason)
     assert find_field(name, {name: Field(Level.HEADER, lambda record: 1)}).read(record()) == 1
+
+
+SCRIPTS = "<title>A</title><script type='application/ld+json'>{\"x\": 1}</script><p>some text"
+
+
+@pytest.mark.parametrize(
+    "names", ["text,jsonld,tags", "word_count,jsonld", "text_lines,tags,jsonld", "jsonld,text"]
+)
+def test_a_text_is_read_after_what_it_takes_out_of_a_page(names: str) -> None:
+    row = Extractor(names, [], ()).row(record(SCRIPTS))
+    assert row is not None
+    assert list(row) == names.split(",")
+    for name in names.split(","):
+        assert Extractor(name, [], ()).row(record(SCRIPTS)) == {name: row[name]}
+    assert row["jsonld"] == [{"x": 1}]
