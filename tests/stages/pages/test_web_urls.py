@@ -213,6 +213,7 @@ def test_short_links_are_remembered_up_to_a_number(monkeypatch: pytest.MonkeyPat
             assert base._known is not None
             assert len(base._known) == [1, 2, 3, 1, 2][number]
         assert base.absolute(["y" * 300]) == [url + "y" * 300]
+        assert base._known is not None
         assert list(base._known) == ["d", "e", "y" * 300]
         assert other.absolute(["d"]) == [url + "d"]
         assert (base._known is other._known) == is_shared
