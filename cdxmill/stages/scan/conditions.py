@@ -228,7 +228,7 @@ def _line_reader(condition: Condition) -> Callable[[bytes, str], Any]:
             text = line.decode("utf-8")
         except UnicodeDecodeError:
             raise condition._replace(text=shown).wrong("is not UTF-8") from None
-        value = whole(Condition(field, operator, text if is_text else text.strip(), shown, True))
+        value = whole(Condition(field, operator, text if is_text else text.strip(), shown))
         return value.encode() if is_searched else value
 
     return read

@@ -188,11 +188,11 @@ def find_field(name: str, fields: Mapping[str, Field] = NO_FIELDS) -> Field:
     """
     if name in fields:
         return fields[name]
-    prefix, dot, rest = name.partition(".")
-    if dot and prefix in _PREFIXES and rest:
+    prefix, _, rest = name.partition(".")
+    if prefix in _PREFIXES and rest:
         return _PREFIXES[prefix](rest)
     found = _FIELDS.get(name)
-    if found is None and name.startswith(_MATCH):
+    if name.startswith(_MATCH):
         field = name.removeprefix(_MATCH)
         raise ValueError(f"{name} has the labels of a list, but no condition is {field}@FILE")
     if found is None:

@@ -47,6 +47,10 @@ def moved(place: RecordPlace) -> RecordPlace:
             b'{"offset": "103", "filename": "new.zst",'
             b' "orig.length": "-", "orig.offset": "-", "orig.filename": "-"}',
         ),
+        (
+            b'{"offset": "3", "filename": "b.gz", "orig.length": "5", "orig.offset": "6", "orig.filename": "c.gz"}',
+            b'{"offset": "3", "filename": "b.gz", "orig.length": "6", "orig.offset": "106", "orig.filename": "new.zst"}',
+        ),
         (b"http://a.com/ - 200 X - - 9 3 a.gz", b"http://a.com/ - 200 X - - 10 103 new.zst"),
         (b"http://a.com/ - 200 X - - 9 3 b.gz", b"http://a.com/ - 200 X - - 9 3 b.gz"),
         (b"http://a.com/ - 200 X - 3 a.gz", b"http://a.com/ - 200 X - 103 new.zst"),
@@ -79,6 +83,7 @@ def test_only_the_places_of_a_line_change(old: bytes, new: bytes) -> None:
         (b'{"filename": "a.gz"}', "no valid filename and offset"),
         (b'{"more": {"offset": "3", "filename": "a.gz"}}', "no valid filename and offset"),
         (b'{%b, "orig.filename": "c.gz"}' % PLACE, "no valid filename and offset"),
+        (b'{"offset": {"x": "3"}, "filename": "a.gz"}', "no valid filename and offset"),
         (b'{%b, "more": {"x": 1}' % PLACE, "no valid JSON"),
         (b'{%b}}' % PLACE, "no valid JSON"),
         (b"http://a.com/ - 200", "no valid filename and offset"),
@@ -144,3 +149,32 @@ def test_the_names_of_a_table_are_in_each_row() -> None:
     assert names_of(row) == ("a%\xff.gz".encode(), b"b c.zst")
     with pytest.raises(ValueError, match="is not a table of offsets"):
         names_of(row.rpartition(b"\t")[0] + b"\n")
+
+
+@pytest.mark.parametrize("more", [b"", b', "mime": "a/b", "status": "200"'])
+@pytest.mark.parametrize("behind", [b"", b', "charset": "UTF-8", "languages": "eng"'])
+def test_a_usual_line_is_moved_in_one_step(more: bytes, behind: bytes) -> None:
+    start = b'com,a)/ 20200101000000 {"url": "http://a.com/"' + more
+    line = start + b', "length": "%d", "offset": "%d", "filename": "%b"' + behind + b"}"
+    assert move_line(line % (9, 3, b"a.gz"), moved) == line % (10, 103, b"new.zst")
+    stays = line % (9, 3, b"b.gz")
+    assert move_line(stays, moved) is stays
+    quoted = move_line(line % (9, 3, b"a.gz"), lambda place: RecordPlace(b'a"b', 0, 1))
+    assert quoted == line % (1, 0, b'a\\"b')
+
+
+def test_two_tables_of_one_archive_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^t and u are tables of the same archive$"):
+        TableNames({"t": Names(b"a.gz", b"a.zst"), "u": Names(b"a.gz", b"b.zst")})
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_base_name_that_several_archives_have_is_that_of_none(number: int) -> None:
+    names = TableNames({f"t{one}": Names(b"%d/a.gz" % one, b"%d/a.zst" % one) for one in range(number)})
+    assert names.find(b"0/a.gz") == Moved("t0", b"0/a.zst")
+    if number == 1:
+        assert names.find(b"a.gz") == Moved("t0", b"a.zst")
+        return
+    tables = " and ".join(f"t{one}" for one in range(number))
+    with pytest.raises(ValueError, match=rf"^a\.gz is the base name of several archives, those of {tables}$"):
+        names.find(b"a.gz")

@@ -98,3 +98,21 @@ def test_a_text_is_cut_before_it_is_decoded() -> None:
 )
 def test_the_tag_of_a_language(text: str | None, tag: str | None) -> None:
     assert language_tag(text) == tag
+
+
+@pytest.mark.parametrize(
+    ("declared", "charset"),
+    [("windows-1252", "cp1252"), ("windows-1251", "cp1251"), ("koi8-r", "koi8-r"), ("utf-8", "utf-8"), ("x", "utf-8")],
+)  # fmt: skip
+@pytest.mark.parametrize("is_in_page", [True, False])
+def test_a_charset_is_what_is_declared_if_not_all_is_utf8(
+    declared: str, charset: str, is_in_page: bool
+) -> None:
+    """Only that of UTF-8 has to be true, and here most of the text is."""
+    label = declared.encode()
+    for odd, found in ((b"", "utf-8"), (b"\xff", charset)):
+        data = odd + FRENCH.encode() * 3
+        if is_in_page:
+            assert decode_text(b"<meta charset=%b>" % label + data, b"text/html").charset == found
+        else:
+            assert decode_text(data, b"text/html; charset=" + label).charset == found

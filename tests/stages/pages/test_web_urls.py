@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cdxmill.stages import native
+from cdxmill.stages.pages import web_urls
 from cdxmill.stages.pages.web_hosts import host_of
 from cdxmill.stages.pages.web_urls import LinkBase, outward
 from tests.material.sanitizers import run_sanitized
@@ -165,6 +166,57 @@ def test_a_link_that_depends_on_the_page_is_not_that_of_another_page() -> None:
             f"{url}?x",
             f"{url}?q",
         ]
+
+
+USUAL = (
+    "x", "x#y", "/x", "//b.org/x", "../x", "../../x", "../../../x/", "./x", "x/../y", "?z", "#z", " #z", " ", "http:x",
+    "https:x", "http://b.org", "HTTP://B.org/", "a b", "%2e/x", "/%2e/x", "\tx", "mailto:x", "javascript:x", "ftp://a", "x:y",
+    "\\\\b.org\\x", "http:?x", "", "y" * 299, "y" * 300, "y" * 301, "y z" * 101,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+@pytest.mark.parametrize(
+    "base",
+    [
+        *BASES,
+        "http://a.org",
+        "http://a.org/x?y/z",
+        "http://a/x/y/z",
+        "https://a/x/y/z",
+        "a/b",
+        "/a/b",
+        "../a",
+        *(f"http://a.org/{'d' * size}/p?q" for size in (282, 283, 284, 285, 286, 287, 288, 400)),
+    ],
+)
+def test_usual_links_are_those_of_the_library_from_any_base(
+    base: str, is_compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not is_compiled:
+        monkeypatch.setattr(native, "plain_links", None)
+    wanted = [browser(base, href) for href in USUAL]
+    assert [LinkBase(base).absolute([href]) for href in USUAL] == wanted
+    one = LinkBase(base)
+    for _ in range(2):
+        assert one.absolute([None, *USUAL, None]) == [link for links in wanted for link in links]
+
+
+def test_short_links_are_remembered_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "plain_links", None)
+    monkeypatch.setattr(web_urls, "_MOST", 3)
+    for directory, is_shared in (("d" * 280, True), ("d" * 400, False)):
+        url = f"http://short.org/{directory}/"
+        base, other = LinkBase(url), LinkBase(url)
+        for number, href in enumerate(["a", "b", "c", "d", "e"]):
+            assert base.absolute([href, "x" * 301]) == [url + href, url + "x" * 301]
+            assert base._known is not None
+            assert len(base._known) == [1, 2, 3, 1, 2][number]
+        assert base.absolute(["y" * 300]) == [url + "y" * 300]
+        assert base._known is not None
+        assert list(base._known) == ["d", "e", "y" * 300]
+        assert other.absolute(["d"]) == [url + "d"]
+        assert (base._known is other._known) == is_shared
 
 
 def test_a_base_that_is_no_address_for_links_is_ignored() -> None:

@@ -12,6 +12,7 @@ from cdxmill.stages.records.several_records import Inside, look_inside
 from .test_changing_files import record
 
 ONE = record(1, 50)
+LONG = record(2, 900)
 NO_LENGTH = ONE.replace(b"Content-Length", b"X-Length")
 
 
@@ -53,8 +54,20 @@ def test_records_and_damaged_ones_are_counted(data: bytes, told: str | None, siz
         (NO_LENGTH + ONE * 3, 3 * len(ONE) - 20, (1, 1, False)),
         (ONE + NO_LENGTH + ONE * 3, 4 * len(ONE) - 20, (2, 1, False)),
         (ONE * 2 + NO_LENGTH * 2, 3 * len(ONE) - 1, (2, 0, False)),
+        (ONE * 3, 2 * len(ONE), (2, 0, False)),
+        (ONE + NO_LENGTH + LONG + ONE, len(ONE + NO_LENGTH + LONG), (2, 1, False)),
     ],
-    ids=["all", "nearly all", "a part", "a piece", "damage first", "damage within", "damage at the end"],
+    ids=[
+        "all",
+        "nearly all",
+        "a part",
+        "a piece",
+        "damage first",
+        "damage within",
+        "damage at the end",
+        "whole ones",
+        "damage before the last",
+    ],
 )
 def test_of_a_large_content_the_start_is_looked_at(
     data: bytes, least: int, found: tuple[int, int, bool], monkeypatch: pytest.MonkeyPatch

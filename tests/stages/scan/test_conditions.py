@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cdxmill.formats.archives.warc_header import Head
 from cdxmill.stages.scan import conditions
 from cdxmill.stages.scan.conditions import FieldTest, LiteralTest, make_test
 from cdxmill.stages.scan.expressions import Condition, parse_expression
@@ -175,3 +176,42 @@ def test_a_condition_that_a_field_does_not_have_is_refused(text: str, reason: st
         made(text)
     assert reason in str(error.value)
     assert text.startswith("meta") or "meta.NAME" not in str(error.value)
+
+
+def head_of(url: bytes, kind: bytes = b"response") -> Head:
+    return Head(kind, url)
+
+
+@pytest.mark.parametrize(
+    ("text", "url", "holds"),
+    [
+        ("url:shop", b"http://a.org/shop", True),
+        ("url:shop", b"http://a.org/", False),
+        ("url!:shop", b"http://a.org/shop", False),
+        ("url!:shop", b"http://a.org/", True),
+        ("host=a.org", b"http://a.org/", True),
+        ("host=a.org", b"http://b.org/", False),
+        ("host!=a.org", b"http://b.org/", True),
+        ("host!=a.org", b"no url", False),
+        ("host=a.org", b"no url", False),
+        ("domain@list", b"http://x.a.org/", True),
+        ("domain@list", b"http://b.org/", False),
+        ("type=response", b"http://a.org/", True),
+        ("type!=response", b"http://a.org/", False),
+    ],
+)
+def test_the_type_and_the_url_decide_some_conditions(text: str, url: bytes, holds: bool) -> None:
+    condition = parse_expression(text)
+    assert isinstance(condition, Condition)
+    test = make_test(condition, lambda path: [b"a.org"])
+    assert test.holds_for_head is not None
+    assert test.holds_for_head(head_of(url)) is holds
+    assert (test.labels is not None) == ("@" in text)
+
+
+@pytest.mark.parametrize("text", ["url~shop", "host!~shop", "status=200", "time=2014", "title:x", "length>1"])
+def test_other_conditions_need_the_record(text: str) -> None:
+    condition = parse_expression(text)
+    assert isinstance(condition, Condition)
+    test = make_test(condition, lambda path: [])
+    assert (test.holds_for_head, test.labels, test.may_hold) == (None, None, None)

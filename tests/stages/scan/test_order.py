@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cdxmill.stages.scan import plan as plan_module
 from cdxmill.stages.scan.fields import Field
 from cdxmill.stages.scan.plan import Plan
 
@@ -60,3 +61,44 @@ def test_the_order_takes_the_least_time(
     for number in range(256):
         plan.passes(number)  # type: ignore[arg-type]
     assert "".join(one.text.removeprefix("not ")[0] for one in plan.measured()) == order
+
+
+@pytest.mark.parametrize("number", [31, 32])
+def test_the_order_changes_with_the_records(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the later records, some are measured."""
+    clock = Clock(1)
+    monkeypatch.setattr(plan_module, "perf_counter", lambda: clock.now)
+    monkeypatch.setattr(plan_module, "_AT_FIRST", 4)
+    monkeypatch.setattr(plan_module, "_REORDERED", 32)
+    plan = Plan(["a=y and b=y"], dict[str, list[bytes]]().__getitem__, clock.fields)
+    for _ in range(number):
+        plan.passes(0)  # type: ignore[arg-type]
+    # Of the first four, `a` rejects all, so nothing is known of `b`, which is tried next.
+    assert [(one.text[0], one.tested) for one in plan.measured()] == (
+        [("a", 4), ("b", 1)] if number == 32 else [("b", 0), ("a", 4)]
+    )
+
+
+@pytest.mark.parametrize("is_measured", [True, False])
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("a=y and b=y", {7}),
+        ("a=y or b=y", {1, 3, 5, 6, 7}),
+        ("not a=y", {0, 2, 4, 6}),
+        ("not (a=y or b=y)", {0, 2, 4}),
+        ("not (a=y and b=y)", {0, 1, 2, 3, 4, 5, 6}),
+        ("a=y and (b=y or a=y)", {1, 3, 5, 7}),
+        ("a!=y and b=n", {0, 2, 4}),
+    ],
+)
+def test_what_is_measured_and_what_is_not_is_decided_alike(
+    text: str, holds: set[int], is_measured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan_module, "_AT_FIRST", 99 if is_measured else 0)
+    clock = Clock(1)
+    plan = Plan([text], dict[str, list[bytes]]().__getitem__, clock.fields)
+    assert {one for one in range(8) if plan.passes(one)} == holds  # type: ignore[arg-type]
+    assert (sum(one.tested for one in plan.measured()) > 0) == is_measured
+    assert not plan.refuses_content(b"anything")
+    assert not plan.can_refuse_content

@@ -13,7 +13,7 @@ from cdxmill.formats.archives.warc_header import HeaderShapes
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.records.read_contents import Content
 from cdxmill.stages.scan.expressions import parse_expression
-from cdxmill.stages.scan.fields import CallError, Extractor, UserStep, find_field, json_line
+from cdxmill.stages.scan.fields import CallError, Extractor, Field, Level, UserStep, find_field, json_line
 from cdxmill.stages.scan.plan import Plan
 
 FILES = {
@@ -224,3 +224,44 @@ def test_the_bytes_of_a_record_decide_about_its_body_alone(field: str) -> None:
     """A text may be in another encoding there, or have references to characters."""
     assert Plan(["body@words"], FILES.__getitem__).can_refuse_content
     assert not Plan([f"{field}@words"], FILES.__getitem__).can_refuse_content
+
+
+def test_a_library_that_a_field_needs_is_loaded_with_the_field(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So it is told before the first record that it is missing."""
+    loaded: list[str] = []
+    monkeypatch.setattr("cdxmill.stages.scan.fields.import_module", loaded.append)
+    for name, number in (("url", 0), ("status", 0), ("warc.x", 0), ("host", 1), ("domain", 2)):
+        find_field(name)
+        assert loaded == ["ada_url"] * number
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("warc", "unknown field 'warc'"),
+        ("warc.", "unknown field 'warc.'"),
+        ("other.x", "unknown field 'other.x'"),
+        ("match.host", "match.host has the labels of a list, but no condition is host@FILE"),
+        ("match", "unknown field 'match'"),
+    ],
+)
+def test_what_is_no_field_is_refused(name: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=r".") as error:
+        find_field(name)
+    assert str(error.value).startswith(reason)
+    assert find_field(name, {name: Field(Level.HEADER, lambda record: 1)}).read(record()) == 1
+
+
+SCRIPTS = "<title>A</title><script type='application/ld+json'>{\"x\": 1}</script><p>some text"
+
+
+@pytest.mark.parametrize(
+    "names", ["text,jsonld,tags", "word_count,jsonld", "text_lines,tags,jsonld", "jsonld,text"]
+)
+def test_a_text_is_read_after_what_it_takes_out_of_a_page(names: str) -> None:
+    row = Extractor(names, [], ()).row(record(SCRIPTS))
+    assert row is not None
+    assert list(row) == names.split(",")
+    for name in names.split(","):
+        assert Extractor(name, [], ()).row(record(SCRIPTS)) == {name: row[name]}
+    assert row["jsonld"] == [{"x": 1}]
