@@ -154,3 +154,16 @@ def test_a_truncated_or_flipped_member_is_never_inflated(member: bytes, data: st
     found = inflate_next(bytes(damaged), 0, 1 << 20)
     assert found is None or found[0] == first_member(member)[0]
     assert inflate_next(member[: data.draw(st.integers(0, len(member) - 1))], 0, 1 << 20) is None
+
+
+@pytest.mark.parametrize("flags", [0, 1, 2, 3])
+def test_members_whose_header_has_a_checksum_are_left_to_others(flags: int) -> None:
+    header = b"\x1f\x8b\x08" + bytes([flags]) + bytes(6) + (b"\0\0" if flags & 2 else b"")
+    member = member_of(header, b"some text")
+    found = [(bytes(data), end) for data, end in inflate_members(member * 3, 0, 100)]
+    if flags & 2:
+        assert found == []
+    elif flags:  # only headers without any option are searched together
+        assert found == [(b"some text", len(member))]
+    else:
+        assert found == [(b"some text", len(member) * number) for number in (1, 2)]

@@ -45,7 +45,17 @@ def test_hardly_any_other_key_is_there() -> None:
     assert sum(asked(keys, key, key + b"!") for key in others) < 20
 
 
-@pytest.mark.parametrize("low, high", [(b"", b"\xff" * 8), (b"com,", b"com-"), (b"com,a)/", b"com,b)/")])
+@pytest.mark.parametrize(
+    "low, high",
+    [
+        (b"", b"\xff" * 8),
+        (b"com,", b"com-"),
+        (b"com,a)/", b"com,b)/"),
+        (b"com,a", b"com,a)"),
+        (b"com,a", b"com,a*"),
+        (b"com,a)/", b"com,a*\0"),
+    ],
+)
 def test_of_several_hosts_nothing_is_known(low: bytes, high: bytes) -> None:
     assert wanted_bits(low, high) is None
 
@@ -76,7 +86,9 @@ def test_the_bits_of_a_key_are_those_of_the_specification() -> None:
     assert builder.finish(SHA) == head + data
 
 
-@pytest.mark.parametrize(("lines", "words"), [(0, 1), (1, 1), (2, 2), (4, 3), (5, 4)])
+@pytest.mark.parametrize(
+    ("lines", "words"), [(0, 1), (1, 1), (2, 2), (4, 3), (5, 4), (1000, 750), (1001, 751)]
+)
 def test_a_filter_has_48_bits_for_each_line(lines: int, words: int) -> None:
     data = FilterBuilder(lines).finish(SHA)
     assert len(data) == 56 + 8 * words
@@ -84,3 +96,21 @@ def test_a_filter_has_48_bits_for_each_line(lines: int, words: int) -> None:
     for wrong in (data[:-1], data + b"\0", data[:56], data[:8] + data[16:]):
         with pytest.raises(ValueError, match="key filter"):
             KeyFilter(wrong, SHA)
+
+
+@pytest.mark.parametrize("data", [b"", bytes(4), bytes(12)])
+def test_a_filter_is_of_whole_words_and_has_one(data: bytes) -> None:
+    head = b"cdxmill keys 1\n\n" + bytes.fromhex(SHA) + zlib.crc32(data).to_bytes(8, "little")
+    with pytest.raises(ValueError, match=r"^is not a key filter$"):
+        KeyFilter(head + data, SHA)
+
+
+def test_a_key_without_a_host_is_there() -> None:
+    builder = FilterBuilder(100)
+    builder.add([b"com,a)/ 1", b"com,a)/b 1", b"dns:b 1", b"dns:c 1", b"org,a)/ 1"])
+    keys = KeyFilter(builder.finish(SHA), SHA)
+    for key in (b"com,a)/", b"com,a)/b", b"dns:b", b"dns:c", b"org,a)/"):
+        assert asked(keys, key, key + b"!")
+    for host in (b"com,a)", b"org,a)"):
+        assert asked(keys, host + b"/x", host + b"/xy")
+    assert not asked(keys, b"net,a)/x", b"net,a)/xy")

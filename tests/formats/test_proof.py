@@ -66,3 +66,9 @@ def test_a_proof_of_another_version_or_without_a_checksum_is_refused(change: dic
 def test_another_file_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match="is not a proof of cdxmill recompress"):
         parse_proof(data)
+
+
+def test_a_proof_is_a_file_of_lines() -> None:
+    lines = format_proof(PROOF).decode().split("\n")
+    assert lines[:4] == ["{", ' "proof": 1,', ' "tool": "cdxmill 1.2",', ' "old_name": "old.warc.gz",']
+    assert lines[-2:] == ["}", ""]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cdxmill.formats.clusters import split_points
 from cdxmill.formats.clusters.split_points import (
     format_boundaries,
     format_partition_file,
@@ -242,3 +245,34 @@ def test_a_length_takes_up_to_four_more_bytes(length: bytes, reason: str | None)
         return
     with pytest.raises(ValueError, match=rf"{reason} at {len(data) - len(key)}"):
         parse(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "points"),
+    [
+        (b"SEQ a\n", [b"SEQ a"]),
+        (b"SEQ\n", None),
+        (b"SEQ\x1f\n", None),
+        (b"SEP\n", [b"SEP"]),
+        (b"SE", [b"SE"]),
+        (b"SEQ", None),
+    ],
+)
+def test_a_control_character_tells_a_sequence_file_from_text(data: bytes, points: list[bytes] | None) -> None:
+    if points is not None:
+        assert parse(data) == points
+        return
+    with pytest.raises(ValueError, match=r"."):
+        parse(data)
+
+
+def test_a_marker_is_made_where_md5_is_not_allowed_for_security(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def md5(data: bytes, usedforsecurity: bool = True) -> object:
+        seen.append(usedforsecurity)
+        return hashlib.new("md5", data, usedforsecurity=usedforsecurity)
+
+    monkeypatch.setattr(split_points, "hashlib", SimpleNamespace(md5=md5))
+    assert parse(format_sequence_file([b"a", b"b"])) == [b"a", b"b"]
+    assert seen == [False]

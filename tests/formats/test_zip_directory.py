@@ -161,3 +161,11 @@ def _by_zipfile(data: bytes, member: Member) -> bytes | None:
             return archive.read(member.name)
     except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError, OverflowError, RuntimeError):
         return None
+
+
+def test_only_a_directory_without_bytes_is_no_file() -> None:
+    data = make_wacz({"a/": b"", "b": b"", "c/": b"x", "d/e": b"y"})
+    found = read_directory(Bytes(data), len(data))
+    assert list(found) == ["b", "c/", "d/e"]
+    assert found["c/"].refused is not None
+    assert found["b"].refused is found["d/e"].refused is None

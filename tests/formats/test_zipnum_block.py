@@ -57,3 +57,27 @@ def test_a_library_that_is_absent_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "deflate", None)
     with pytest.raises(ValueError, match="libdeflate is not installed"):
         Compressor("libdeflate").version()
+
+
+def test_each_library_makes_its_own_bytes() -> None:
+    import deflate
+
+    data = b"com,example)/ 2020 {}\n" * 300
+
+    assert Compressor("libdeflate", 5).compress(data) == bytes(deflate.gzip_compress(data, 5))
+    assert zlib.decompress(Compressor("zlib", 5).compress(data), 31) == data
+    made = {library: Compressor(library, 5).compress(data) for library in ("libdeflate", "zlib", "zlib-ng")}
+    assert len(set(made.values())) == 3
+    for library in made:
+        for block in made.values():
+            assert Compressor(library, 5).decompress(block) == data
+
+
+def test_another_library_is_not_asked_for_what_libdeflate_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    block = Compressor("zlib", 5).compress(b"a")
+    monkeypatch.setitem(sys.modules, "deflate", None)
+    assert Compressor("zlib", 5).decompress(block) == b"a"
+    with pytest.raises(ImportError):
+        Compressor("libdeflate", 5).decompress(block)
+    with pytest.raises(ImportError):
+        Compressor("libdeflate", 5).compress(b"a")

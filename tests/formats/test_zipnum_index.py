@@ -200,3 +200,23 @@ def test_a_range_may_be_that_of_one_key(low: bytes, high: bytes, key: bytes | No
 )
 def test_a_line_may_have_fewer_fields_than_a_key(line: bytes, key: bytes) -> None:
     assert key_of(line) == key
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        (b"com,a)/ 2020 {}", b"com,a)/ 2020"),
+        (b"com,a)/ 2020 a b", b"com,a)/ 2020"),
+        (b"com,a)/ 2020", b"com,a)/ 2020"),
+        (b"com,a)/ 2020 ", b"com,a)/ 2020"),
+        (b"com,a)/ ", b"com,a)/ "),
+        (b"com,a)/  x", b"com,a)/ "),
+        (b"com,a)/", b"com,a)/"),
+        (b" 2020 {}", b" 2020"),
+        (b"  ", b" "),
+        (b" ", b" "),
+        (b"", b""),
+    ],
+)
+def test_the_key_of_a_line_is_what_stands_before_its_second_space(line: bytes, key: bytes) -> None:
+    assert key_of(line) == key

@@ -75,7 +75,7 @@ class FilterBuilder:
                 self._key = key
                 self._set(key)
                 host, end, _ = key.partition(b")")
-                if end and host != self._host:
+                if host != self._host:
                     self._host = host
                     self._set(host + end)
 

@@ -141,9 +141,7 @@ def key_of(line: bytes) -> bytes:
     >>> key_of(b"com,example)/ 2020 {}")
     b'com,example)/ 2020'
     """
-    first = line.find(b" ")
-    second = line.find(b" ", first + 1) if first >= 0 else -1
-    return line[:second] if second >= 0 else line
+    return b" ".join(line.split(b" ", 2)[:2])
 
 
 def format_part_line(block: BlockRef) -> bytes:

@@ -151,7 +151,7 @@ def _is_date(text: str) -> bool:
     """Whether these digits start a timestamp. If the last part has one digit only, it is not checked."""
     if not _DATE.fullmatch(text):
         return False
-    parts = (int(text[start : start + 2]) for start in range(4, min(len(text), 14) - 1, 2))
+    parts = (int(text[start : start + 2]) for start in range(4, len(text) - 1, 2))
     return all(part <= most for part, most in zip(parts, _MOST, strict=False))
 
 

@@ -8,8 +8,15 @@ from typing import Any
 import pytest
 
 from cdxmill.capture import Capture, CommonLine, CrawlNotes, Damage, Note, Record
+from cdxmill.stages import native
 from cdxmill.stages.captures.capture_options import CaptureOptions, clean_url
-from cdxmill.stages.captures.index_archive import MAX_DAMAGE, CaptureLines, Findings, index_archive
+from cdxmill.stages.captures.index_archive import (
+    MAX_DAMAGE,
+    CaptureLines,
+    Findings,
+    common_reader,
+    index_archive,
+)
 from cdxmill.stages.captures.make_captures import make_captures
 
 URL = b"http://example.com/a"
@@ -283,3 +290,32 @@ def test_the_line_of_a_common_record_in_each_format(line_format: str, is_checked
         assert found == [wanted % ((digest, len(data))[: wanted.count(b"%")])] * has_line
         assert len(lines.findings.damage) == (not has_line)
         assert lines.findings.captures == has_line
+
+
+PAGES = frozenset((b"response", b"revisit"))
+
+
+@pytest.mark.parametrize(
+    ("options", "has_reader"),
+    [
+        ({}, True),
+        ({"records": PAGES}, True),
+        ({"records": PAGES | {b"resource"}}, True),
+        ({"records": frozenset((b"response",))}, False),
+        ({"records": frozenset((b"revisit",))}, False),
+        ({"records": frozenset()}, False),
+        ({"records": None}, False),
+        ({"records": PAGES | {b"request"}}, False),
+        ({"post_append": True}, False),
+        ({"minimal": True}, False),
+        ({"unsurt": True}, False),
+        ({"keep_www": True, "check_digests": True}, True),
+    ],
+)
+def test_compiled_code_makes_the_lines_of_usual_options(
+    options: dict[str, Any], has_reader: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "read", lambda *_: None)
+    assert (common_reader(b"f", CaptureOptions(**options)) is not None) == has_reader
+    monkeypatch.setattr(native, "read", None)
+    assert common_reader(b"f", CaptureOptions(**options)) is None

@@ -95,3 +95,18 @@ def test_every_kind_has_a_table_and_domains_are_those_of_hosts() -> None:
         for kind, name in KINDS.items():
             assert kind == b"h" or found[name].top(9)[-1] == (b"n" + kind, 1, 1, 1)
     assert other.tables["mime"].distinct() == 2
+
+
+def test_estimates_of_two_processes_with_other_names_are_added() -> None:
+    one, other = table_of(groups_of(range(30)), 10), table_of(groups_of(range(100, 130)), 10)
+    one.absorb(other.pack())
+    assert 57 <= one.distinct() <= 63
+    assert {row[0] for row in one.top(60)} == {
+        group[0] for group in groups_of([*range(30), *range(100, 130)])
+    }
+
+
+def test_the_error_of_an_estimate_grows_with_the_captures() -> None:
+    few, many = table_of(groups_of(range(11)), 10), table_of([(b"a", 10**9, 1, 1), *groups_of(range(11))], 10)
+    assert few.captures_error() == 1
+    assert 1000 < many.captures_error() < 10**8

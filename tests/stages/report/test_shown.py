@@ -52,7 +52,8 @@ def test_totals_show_only_what_there_is() -> None:
     assert found["First and last capture"] == "- to 20200231000000"
     blocks = {"number": 1000, "least_bytes": 1, "median_bytes": 2, "most_bytes": 3072}
     failures = {"number": 2000, "first": ["a"]}
-    clusters = [{"compact": ""}, {"compact": "cdxmill compact C"}]
+    clusters = [{"compact": ""}, {"compact": "cdxmill compact C"}, {"compact": ""}]
+    assert len(total_rows(report(clusters=clusters))) == len(total_rows(report())) + 1
     found = rows_of(report(blocks=blocks, clusters=clusters, build_failures=failures))
     assert found["Blocks"] == "1,000; least, median, most: 1 B, 2 B, 3.0 KiB"
     assert found["When to compact"] == "cdxmill compact C"
@@ -92,8 +93,8 @@ def test_the_terminal_shows_ten_rows_but_all_years() -> None:
     assert [name for name in names if f" 20{name[1:]} " in text] == names
     assert [name for name in names if f"http://{name}.com/" in text] == names[:10]
     assert [name for name in names if f" s{name} " in text] == names[:10]
-    assert "x" * 184 in text
-    assert "x" * 187 not in text
+    assert "x" * 185 in text  # of URLs, 200 characters
+    assert "x" * 186 not in text
     assert "10 of 12" in text
     assert "1,000" in text
     assert all(line == line.rstrip() for line in text.splitlines())
@@ -106,6 +107,15 @@ def test_a_terminal_that_is_too_narrow_gets_40_characters(width: int, most: int)
     assert (
         max(map(len, format_tables(found, width).splitlines())) == most - 1
     )  # the space at the end is not printed
+    assert format_tables(found, width).count("x") == 300, "a name is folded, not cut"
+
+
+def test_a_table_may_not_know_its_urls() -> None:
+    found = report()
+    found["by"]["host"] = table("a.com")
+    assert re.search(r"^ a\.com +3 +2 +1 B$", format_tables(found, 100), re.M)
+    found["by"]["host"]["rows"][0]["urls"] = None
+    assert re.search(r"^ a\.com +3 +1 B$", format_tables(found, 100), re.M)
 
 
 def change(name: str, before: int, captures: int) -> dict[str, Any]:

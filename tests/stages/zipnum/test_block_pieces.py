@@ -239,3 +239,13 @@ def test_a_length_that_is_not_that_of_the_member_is_named(change: int) -> None:
     block = block._replace(length=len(data) + change)
     with pytest.raises(DamagedCluster, match=f"its {block.length} bytes are not one gzip member"):
         BlockText(BlockPieces(block, Shard(data + bytes(1 << 15)), Tables())).between(b"", b"\xff")
+
+
+def test_a_small_block_without_sections_is_one_read() -> None:
+    block, data = block_of(LINES[:300], 0)
+    assert len(data) < 1 << 14
+    for at_once in (False, True):
+        shard = Shard(data)
+        text = BlockText(BlockPieces(block, shard, Tables(), at_once))
+        assert text.between(b"", b"\xff") == (LINES[:300], False)
+        assert shard.reads == [(0, len(data))]
