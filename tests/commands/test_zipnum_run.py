@@ -268,7 +268,7 @@ def test_without_any_input_that_can_be_read_nothing_is_written(is_all: bool) -> 
     else:
         with pytest.raises(InputError) as raised:
             built(HERE, told, *paths)
-        assert raised.value.path == str(Path("C").absolute())
+        assert raised.value.path == "C"
         assert raised.value.reason == "no input can be read, so no cluster was written"
         assert not Path("C/.work").exists()
         assert not Path("C/cluster.json").exists()
