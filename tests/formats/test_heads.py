@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParser
 
+from cdxmill.formats.archives import http_head
 from cdxmill.formats.archives.http_head import parse_http_head
 from cdxmill.formats.archives.warc_header import HeaderError, UnfinishedHeader, parse_warc_header
 
@@ -164,3 +165,48 @@ def test_a_header_that_may_go_on_is_not_taken_for_something_else(
         parse_warc_header(data)
     assert isinstance(error.value, UnfinishedHeader) is is_begun
     assert str(error.value).startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("status", "value", "location"),
+    [
+        ("200 OK", "a", None),
+        ("201 Created", "a", None),
+        ("299", "a", None),
+        ("300", "a", b"a"),
+        ("301 Moved", " a b ", b"a b"),
+        ("399", "a", b"a"),
+        ("400", "a", None),
+        ("302 Found", "", None),
+        ("302 Found", "  ", None),
+    ],
+)
+@pytest.mark.parametrize("odd", ["", "no field\r\n"])
+def test_the_location_of_a_redirect_is_its_target(
+    status: str, value: str, location: bytes | None, odd: str
+) -> None:
+    block = f"HTTP/1.1 {status}\r\n{odd}Location: {value}\r\nContent-Type: b\r\n\r\n".encode()
+    expected = (status[:3].encode(), b"b", location, len(block))
+    assert parse_http_head(block + b"x") == http_head._parse_odd_head(block + b"x") == expected
+
+
+def test_an_empty_content_type_is_none() -> None:
+    for value in (b"", b" ", b"\t "):
+        block = b"HTTP/1.1 200 OK\r\nContent-Type:" + value + b"\r\n\r\n"
+        assert parse_http_head(block).content_type is None
+        assert http_head._parse_odd_head(block).content_type is None
+
+
+@pytest.mark.parametrize(
+    ("block", "status", "end"),
+    [
+        (b"\nX: a\n\nbody", None, 1),
+        (b" \r\nX: a\r\n\r\nbody", None, 3),
+        (b"", None, 0),
+        (b"   ", None, 0),
+        (b"HTTP/1.1 200", b"200", 12),
+        (b"HTTP/1.1", None, 8),
+    ],
+)
+def test_a_block_may_have_no_head_or_no_end_of_it(block: bytes, status: bytes | None, end: int) -> None:
+    assert parse_http_head(block) == (status, None, None, end)

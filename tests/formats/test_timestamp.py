@@ -98,3 +98,30 @@ def test_warc_dates_of_less_precision_and_in_other_zones(date: str, timestamp: s
 @pytest.mark.parametrize("date", ["", "-", "None", "soon", "0", "1", "200x", "2008" + "0" * 5000])
 def test_an_arc_date_without_a_year_has_no_timestamp(date: str) -> None:
     assert arc_timestamp_of(date.encode()) is None
+
+
+@pytest.mark.parametrize(
+    ("date", "warc", "arc"),
+    [
+        (b"200", None, None),
+        (b"2008", b"20080101000000", b"20081231235959"),
+        (b" 2008 ", b"20080101000000", b"20081231235959"),
+        (b"2008043020482", b"20080430204820", b"20080430204859"),
+        (b"20080430204821", b"20080430204821", b"20080430204821"),
+        (b"200804302048219", b"20080430204821", b"20080430204821"),
+        (b"200804302048219999", b"20080430204821", b"20080430204821"),
+        (b"2013-12-26T10:11:12Z", b"20131226101112", b"20131226101112"),
+        (b"2013-12-26T10:11:12.5Z", b"20131226101112", b"20131226101112"),
+        (b"2008" + b"x" * 60, None, b"20081231235959"),
+        (b"2008" + b"x" * 61, None, None),
+        (b"2013-12-26T10:11:12." + b"5" * 38 + b"+01:00", b"20131226091112", b"20131226091112"),
+        (b"2013-12-26T10:11:12." + b"5" * 39 + b"+01:00", None, None),
+        (b"x2008", None, None),
+        (b"", None, None),
+    ],
+)
+def test_what_is_missing_is_smallest_in_warc_dates_and_largest_in_arc_dates(
+    date: bytes, warc: bytes | None, arc: bytes | None
+) -> None:
+    assert warc_timestamp_of(date) == warc
+    assert arc_timestamp_of(date) == arc

@@ -40,7 +40,7 @@ def warc_timestamp_of(date: bytes) -> bytes | None:
     if _ISO.fullmatch(date):
         return date.translate(None, b"-:T")[:14]
     date = date.strip()
-    if date.isdigit() and 4 <= len(date) < len(_SMALLEST):
+    if date.isdigit() and len(date) >= 4:
         date += _SMALLEST[len(date) :]
     return timestamp_of(date)
 
