@@ -16,7 +16,7 @@ from cdxmill.running.failures import Failures
 from cdxmill.stages.lines.cdx_text import read_content
 from cdxmill.stages.lines.line_lists import split_lines
 from cdxmill.stages.lines.move_lines import Names, TableNames
-from cdxmill.stages.window import Window, chunk_of
+from cdxmill.stages.window import MemberError, Window, chunk_of
 from cdxmill.storage.location import Location, ask_all, locate
 from cdxmill.storage.reading import open_unchanged
 
@@ -90,6 +90,8 @@ def read_table(path: str) -> OffsetTable:
 
 
 def _read(table: Location, chunk: int) -> Iterator[list[bytes]]:
-    """The rows of a table. Raises InputError, and ValueError if it is corrupt."""
     with open_unchanged(table) as read_at:
-        yield from split_lines(read_content(Window(read_at, chunk)))
+        try:
+            yield from split_lines(read_content(Window(read_at, chunk)))
+        except MemberError as error:
+            raise InputError(table.text, str(error), _AGAIN) from None

@@ -83,3 +83,14 @@ def test_a_table_is_read_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest
     fail_reads(monkeypatch, "t")
     with pytest.raises(OutageError):
         is_table_of(Location(str(path)), "a.warc.gz", "ä.zst")
+
+
+def test_a_table_that_is_cut_anywhere_is_an_error_of_its_file(tmp_path: Path) -> None:
+    table = write(tmp_path / "new/a.zst.offsets.gz", HEADER + ROWS)
+    data = table.read_bytes()
+    for size in (11, 15, len(data) // 2, len(data) - 1):
+        table.write_bytes(data[:size])
+        for read in (first_names, lambda place: read_table(str(place))):
+            with pytest.raises(InputError) as caught:
+                read(Location(str(table)))
+            assert (caught.value.path, "truncated" in caught.value.reason) == (str(table), True)

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
+from cdxmill.storage import hosts
 from tests.material.background import in_background
 
 
@@ -207,4 +208,5 @@ class _Handler(BaseHTTPRequestHandler):
 
 def serving() -> AbstractContextManager[RangeServer]:
     """A running server, stopped at the end of the `with`."""
+    hosts.begin_run()  # another test may have given up a server that had its port
     return in_background(RangeServer)

@@ -242,9 +242,8 @@ class TreeReader:
             if prefixes and (prefixes[0] < lower or (upper is not None and prefixes[-1] > upper)):
                 raise self._damaged("the prefixes of the index block are outside those of its parent", number)
             place = bisect_left(prefixes, low)
-            is_leaf = block.first >= self.header.index_blocks
-            if is_leaf or block.last >= self.header.index_blocks or block.first <= number:
-                if not is_leaf:
+            if block.last >= self.header.index_blocks or block.first <= number:
+                if block.first < self.header.index_blocks:
                     raise self._damaged(
                         "the index block is corrupt (its children are no blocks below it)", number
                     )

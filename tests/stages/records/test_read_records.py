@@ -84,9 +84,13 @@ def test_damage_at_the_start_costs_no_record(pack: type[bytes], size: int) -> No
     assert rest == [size, size + len(one)]
 
 
-@pytest.mark.parametrize("blanks", [1, 2, 1022, 1023])
+@pytest.mark.parametrize("blanks", [1, 2, 1022, 1023, 1024])
 def test_blank_lines_between_arc_records_are_no_damage(blanks: int) -> None:
     assert read(ARC[:-1] + b"\n" * blanks + ARC) == [0, len(ARC) - 1 + blanks]
+
+
+@pytest.mark.parametrize("blanks", [1, 1022, 1023, 1024, 1025, 1026])
+def test_what_follows_blank_lines_shows_whether_the_length_is_right(blanks: int) -> None:
     found = read(ARC[:-1] + b"\n" * blanks + b"garbage")
     assert [one for one in found if isinstance(one, int)] == []
     assert found[0].reason.startswith("wrong Content-Length (no record follows the block)")  # type: ignore[attr-defined]

@@ -62,7 +62,7 @@ def test_tables_of_two_processes_are_joined(first: int, second: int) -> None:
     assert one.distinct() == max(first, second, 1)
 
 
-SUFFIXES = PublicSuffixes(["com", "uk", "co.uk"])
+SUFFIXES = PublicSuffixes(["com", "uk", "co.uk", "4you"])
 
 
 @pytest.mark.parametrize(
@@ -74,6 +74,7 @@ SUFFIXES = PublicSuffixes(["com", "uk", "co.uk"])
         (b"1,2,3,4", b"1,2,3,4"),
         (b"1.2.3.4", b"1.2.3.4"),
         (b"4chan", b"4chan"),
+        (b"4you,example,www", b"4you,example"),
         (NONE, NONE),
     ],
 )
