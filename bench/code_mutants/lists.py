@@ -8,6 +8,8 @@ from pathlib import Path
 
 _DIRECTORY = Path(__file__).parent
 _ROOT = _DIRECTORY.parents[1]
+_MODULE = re.compile(r"\bcdxmill(?:\.\w+)+")
+_IMPORT = re.compile(r"from (cdxmill[\w.]*) import (\([^)]*|[^(\n]*)")
 _FEW = 20
 """Test files that import a module. If more do, it is one that they only use."""
 
@@ -31,25 +33,22 @@ def seen_by(path: str) -> tuple[str, ...]:
     found = max((entry for entry in rows if path.startswith(entry)), key=len, default=None)
     if found is None:
         raise KeyError(path)
-    return (*rows[found].split(), *_importing(path))
+    tests = _importing().get(path.removesuffix(".py").replace("/", "."), [])
+    return (*rows[found].split(), *(tests if len(tests) <= _FEW else []))
 
 
 @cache
-def _importing(path: str) -> list[str]:
-    """The test files that import a module of Python, if they are few."""
-    module = path.removesuffix(".py").replace("/", ".")
-    package, _, name = module.rpartition(".")
-    found = re.compile(
-        rf"\b{re.escape(module)}\b|from {re.escape(package)} import (?:\([^)]*|[^(\n]*)\b{re.escape(name)}\b"
-    )
-    tests = [test for test, text in _test_files().items() if found.search(text)]
-    return tests if len(tests) <= _FEW else []
-
-
-@cache
-def _test_files() -> dict[str, str]:
-    paths = sorted((_ROOT / "tests").rglob("test_*.py"))
-    return {path.relative_to(_ROOT).as_posix(): path.read_text() for path in paths}
+def _importing() -> dict[str, list[str]]:
+    """The test files that import or name each module."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((_ROOT / "tests").rglob("test_*.py")):
+        text = path.read_text()
+        named = set(_MODULE.findall(text))
+        for package, names in _IMPORT.findall(text):
+            named.update(f"{package}.{name}" for name in re.findall(r"\w+", names))
+        for module in named:
+            found.setdefault(module, []).append(path.relative_to(_ROOT).as_posix())
+    return found
 
 
 def package() -> list[str]:

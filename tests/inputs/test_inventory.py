@@ -182,7 +182,7 @@ def test_a_gzip_file_of_one_member_or_that_begins_with_text_is_no_run() -> None:
     ("entry", "head", "is_empty"),
     [
         (Entry(0, 5.0), b"", True),
-        (Entry(0, 5.0), b"x", False),  # a server that tells no size
+        (Entry(0, 5.0), LINE, False),  # a server that tells no size
         (Entry(1, 5.0), b"", False),
         (Entry(0, 5.0, is_directory=True), b"", False),
         (None, b"", False),
