@@ -13,7 +13,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from cdxmill.errors import UsageError
+from cdxmill.errors import StoppedError, UsageError
 
 
 def runner(alias: str, hadoop: str = "hadoop", jar: str | None = None, **settings: str) -> Any:
@@ -137,7 +137,7 @@ def yarn(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("reason", [KeyboardInterrupt, SystemExit, ValueError])
+@pytest.mark.parametrize("reason", [KeyboardInterrupt, SystemExit, StoppedError, ValueError])
 def test_an_interrupted_job_ends_its_application(
     reason: type[BaseException], yarn: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -148,7 +148,7 @@ def test_an_interrupted_job_ends_its_application(
 
     def ends(alias: str, hadoop: Path) -> str:
         with pytest.raises(reason), _ending_its_application(runner(alias, str(hadoop)), complaints):
-            raise reason
+            raise reason("a")
         return capsys.readouterr().err
 
     asked = yarn.with_name("asked")
@@ -162,6 +162,8 @@ def test_an_interrupted_job_ends_its_application(
         yarn.write_text("#!/no/such/program\n")
         assert "could not be ended" in ends("hadoop", yarn.with_name("hadoop"))
     assert ends("local", yarn.with_name("hadoop")) == ""
+    complaints.application = ""  # it was interrupted before there was one
+    assert ends("hadoop", yarn.with_name("hadoop")) == ""
 
 
 @pytest.mark.parametrize(
