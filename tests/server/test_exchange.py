@@ -237,16 +237,18 @@ def test_an_answer_is_compressed_if_that_is_worth_it(
 
 @pytest.mark.parametrize("accepted", [b"gzip", b"identity"])
 def test_slices_are_compressed_as_one_stream(accepted: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    pieces = [bytes([number]) * (1 << 16) for number in range(5)]
+    pieces = [*(bytes([number]) * (1 << 16) for number in range(5)), b"the last one is short"]
     planned = PlannedResponse(lambda: Response(200, "text/plain", iter(pieces)))
     monkeypatch.setitem(SCOPE, "headers", [(b"accept-encoding", accepted)])
-    head, *bodies = run(Server(Route("some", lambda _: planned, Collection("some", [], None))))
+    server = Server(Route("some", lambda _: planned, Collection("some", [], None)))
+    head, *bodies = run(server)
     data = b"".join(message["body"] for message in bodies)
     headers = dict(head["headers"])
     assert headers[b"vary"] == b"accept-encoding"
     assert headers.get(b"content-encoding") == (b"gzip" if accepted == b"gzip" else None)
     assert (gzip.decompress(data) if accepted == b"gzip" else data) == b"".join(pieces)
     assert [message.get("more_body", False) for message in bodies][-1] is False
+    assert number(server, "cdxmill_sent_bytes_total") == sum(map(len, pieces))
     assert all(message["body"] for message in bodies[:-1])
 
 

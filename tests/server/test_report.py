@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import cdxmill
+from cdxmill.errors import StoppedError
 from cdxmill.search.sources import find_sources
 from cdxmill.server.answers import RequestError, Response
 from cdxmill.server.collections import Collection
-from cdxmill.server.report import Reports, make
+from cdxmill.server.report import Reports, _page, make
 
 from .conftest import line, many_lines
 
@@ -84,3 +85,11 @@ def test_the_server_has_reports(server: CdxServer) -> None:
     assert server.get("/many/report").status in (200, 202)
     listed = json.loads(server.get("/collinfo.json").body)
     assert [one["report"] for one in listed] == [f"{server.site}/web/report", f"{server.site}/many/report"]
+
+
+def test_what_is_no_cluster_any_more_gets_no_page(tmp_path: Path) -> None:
+    """A source that is a cluster when the server starts may be a file of lines when the report is made."""
+    lines = tmp_path / "lines.cdxj"
+    lines.write_text(line("com,a)/", "20200101000000"))
+    with pytest.raises(StoppedError, match="is no cluster any more"):
+        _page("many", [str(lines)])

@@ -14,6 +14,7 @@ import zstandard
 from cdxmill.capture import Damage, Record
 from cdxmill.stages.records.fetch_record import Archive
 from cdxmill.stages.records.parse_header import FETCH_AGAIN, FETCH_IF_MISSING, NOT_AN_ARCHIVE
+from cdxmill.stages.records.read_plain import probe_header
 from cdxmill.stages.records.read_records import Container, container_of, read_records
 from cdxmill.stages.window import Window
 
@@ -130,3 +131,23 @@ def test_a_record_with_an_odd_header_is_fetched_where_an_index_says_it_is() -> N
         found = archive.record(len(ARC), length)
         assert b"".join(found.content()) == ODD_ARC
         assert b"".join(found.stored()) == ODD_ARC[:-1]
+
+
+@pytest.mark.parametrize(
+    ("data", "is_start"),
+    [
+        (WARC, True),
+        (ARC, True),
+        (ODD_ARC, False),
+        (ARC.replace(b"1.2.3.4", b"localhost"), False),
+        (ARC.replace(b"20240101000000 text/plain", b"2024 html"), False),
+        (WARC[:20], False),
+        (b"", False),
+    ],
+)
+def test_a_header_starts_a_record_if_it_is_whole_and_that_of_arc_is_usual(
+    data: bytes, is_start: bool
+) -> None:
+    found = probe_header(Window(lambda offset, size: data[offset : offset + size]), 0)
+    assert found.is_start is is_start
+    assert is_start or found.cost <= len(data)
