@@ -204,3 +204,11 @@ def test_the_part_with_another_dictionary_ends_where_the_own_one_is_repeated() -
     assert (found, len(told)) == ([len(FIRST), start + size + len(noted) + len(FIRST)], 1)
     found, told = read(FIRST, mine, other, foreign, foreign[:-3])
     assert (found, len(told)) == ([len(FIRST)], 1)
+
+
+@pytest.mark.parametrize("number", [0, 12, 14, 15])
+def test_a_dictionary_in_a_frame_of_another_kind_is_passed(number: int) -> None:
+    """Of the 16 magic numbers of skippable frames, WARC-Zstd has one for dictionaries."""
+    one = frame(record(1, 50))
+    found, told = read(one, skippable(OWN, number), one)
+    assert (len(found), told) == (2, [])
