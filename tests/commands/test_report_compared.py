@@ -15,8 +15,7 @@ from cdxmill.commands.reporting.report import (
     report_asked,
 )
 from cdxmill.errors import OutageError, StoppedError, UsageError
-from cdxmill.options.reports import Reporting
-from cdxmill.running.failures import Failures
+from tests.commands.test_report_asked import asked, quiet, reported
 from tests.material.cdx_files import write_plain
 from tests.material.clusters import write_raw_cluster
 
@@ -31,20 +30,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for number, name in enumerate("ab"):
         write_plain(tmp_path / f"{name}.cdxj", [LINE % (row + number, 9) for row in range(3)])
     return tmp_path
-
-
-def asked(*inputs: str, **options: Any) -> Reporting:
-    made = Reporting(inputs, **{"processes": 1, **options})
-    made.quiet = True
-    return made
-
-
-def quiet() -> Failures:
-    return Failures(printed=False)
-
-
-def reported(*inputs: str, **options: Any) -> dict[str, Any]:
-    return report_asked(asked(*inputs, **options), quiet())
 
 
 def test_reports_are_compared_with_files_and_with_json() -> None:

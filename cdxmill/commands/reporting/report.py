@@ -38,9 +38,14 @@ class Inputs(NamedTuple):
 
     named: list[str]
     parts: list[ReportPart]
-    places: list[Location]
     manifests: dict[str, Manifest | None]
     earlier: list[Failure]
+
+    @property
+    def places(self) -> list[Location]:
+        """The files that are read. Those of clusters are looked up: only a run that replaces a file asks for them."""
+        parts = [locate(part.path) for part in self.parts]
+        return [*parts, *(place for name in self.named for place in files_read(name))]
 
 
 def report_asked(asked: Reporting, failures: Failures) -> Report:
@@ -54,7 +59,8 @@ def report_asked(asked: Reporting, failures: Failures) -> Report:
     named = required_paths(asked.inputs)
     inputs = find_inputs(named, failures)
     replaced = [place for _, place in outputs] if asked.replace else []
-    check_inputs_stay(replaced, inputs.places)
+    if replaced:
+        check_inputs_stay(replaced, inputs.places)
     other = None if asked.compare is None else _other(str(asked.compare), replaced, asked, failures)
     report = make_report(inputs, asked, failures)
     if other is not None:
@@ -95,11 +101,10 @@ def _outputs(asked: Reporting) -> list[tuple[_Write, Location]]:
 
 def find_inputs(named: Sequence[str], failures: Failures) -> Inputs:
     """Look at what was named. Raises UsageError if it is neither a cluster nor a CDX file, StoppedError if a machine is at fault."""
-    inputs = Inputs(list(named), [], [], {}, [])
+    inputs = Inputs(list(named), [], {}, [])
     clusters = {name: files for name in named if (files := _cluster(name)) is not None}
     with_urls = len(named) > 1 or not clusters
     for name in named:
-        inputs.places.extend(files_read(name))
         if name in clusters:
             _add_cluster(inputs, clusters[name], failures, with_urls)
     if others := [name for name in named if name not in clusters]:
@@ -107,7 +112,6 @@ def find_inputs(named: Sequence[str], failures: Failures) -> Inputs:
 
         for path in find_cdx_files(others, failures):
             inputs.parts.append(ReportPart(path, None, with_urls))
-            inputs.places.append(locate(path))
     return inputs
 
 
@@ -203,7 +207,8 @@ def _other(named: str, replaced: Sequence[Location], asked: Reporting, failures:
         return read_report(named)
     try:
         inputs = find_inputs([named], failures)
-        check_inputs_stay(replaced, inputs.places)
+        if replaced:
+            check_inputs_stay(replaced, inputs.places)
         return make_report(inputs, asked, failures)
     except InputError as error:
         raise of_named_file(error, "--compare ") from None
