@@ -17,7 +17,7 @@ __all__ = ["here"]
 
 
 def test_what_one_place_lacks_is_copied_from_the_next(here: Here) -> None:
-    """Only the records that the first place lacks are read in the second one; the first reason is told."""
+    """Only the records that the first place lacks are read in the second one; the first reason is reported."""
     one, two, three = (record("response", f"http://{name}.com/", more=HTTP) for name in "abc")
     here.add("x.warc.gz", packed(one, two, three))
     whole = (here.path / "x.warc.gz").read_bytes()
@@ -107,7 +107,7 @@ def test_a_request_for_each_range_is_counted(here: Here) -> None:
 def test_the_next_range_is_begun_while_the_records_of_the_last_are_checked(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not if the range itself could not be fetched, and not if the next archive is not there: that is told in its turn."""
+    """Not if the range itself could not be fetched, and not if the next archive is missing, which is reported in its turn."""
     noise = record("resource", "http://n.com/", Random(1).randbytes(99_000))
     names = {name: record("response", f"http://{name}.com/", more=HTTP) for name in "bcd"}
     here.add("a.warc.gz", packed(RESPONSE, noise, names["b"], noise, names["c"]))

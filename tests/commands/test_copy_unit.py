@@ -362,7 +362,7 @@ def test_a_record_with_two_lines_is_written_once(here: Here) -> None:
 def test_what_an_earlier_run_has_copied_is_not_fetched_again(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A record that was copied with another digest is told each time."""
+    """A record that was copied with another digest is reported each time."""
     here.add("a.warc.gz", packed(RESPONSE, record("response", "http://b.com/", more=HTTP)))
     here.finished = Finished(locate(str(here.path / "out")))
     copied = ("a.warc.gz", 0, "20240517010203", "http://a.com/")

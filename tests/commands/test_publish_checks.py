@@ -67,7 +67,7 @@ def test_parts_that_fill_their_shards_in_order_are_right(
         ([shard()], [row("a")[:-1]], "the last line is truncated"),
         ([shard()], [row("a", "0 10 1")], "line 1: expected 4 columns"),
         ([shard()], ["\n"], "line 1: not a line of a ZipNum index"),
-        # the first of several is told
+        # the first of several is reported
         ([shard(blocks=7)], [row("b", "0 4 1") + row("a", "5 5")], "line 1: expected 4 columns"),
         ([shard(blocks=7)], [row("b", "0 4") + row("a", "5 5", 1)], "line 2: out of order"),
         ([shard(blocks=7)], [row("a", "0 9")], "its blocks have 9 bytes"),

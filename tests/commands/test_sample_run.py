@@ -88,7 +88,7 @@ def test_points_are_written_twice_and_replaced_on_request() -> None:
     assert len(found) == 4
     assert parse_text(Path("s.txt").read_bytes()) == found
     assert parse_sequence_file(Path("s.seq").read_bytes()) == found
-    for inputs in (["cdx"], ["absent"]):  # it is told before anything is read
+    for inputs in (["cdx"], ["absent"]):  # reported before anything is read
         with pytest.raises(UsageError, match="--replace"):
             points(*inputs, output="s.txt")
     Path("s.txt").unlink()

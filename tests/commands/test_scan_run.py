@@ -1,4 +1,4 @@
-"""A scan of several archives: which are tried again, which process scans them, what is shown, and what is told in the end."""
+"""A scan of several archives: which are tried again, which process scans them, what is shown, and what is reported in the end."""
 
 from __future__ import annotations
 

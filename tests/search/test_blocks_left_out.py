@@ -1,4 +1,4 @@
-"""A block, or a shard, that cannot be read: it ends the answer, or is told once and left out."""
+"""A block, or a shard, that cannot be read: it ends the answer, or is reported once and left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`serve --watch` without a cluster: which files are due, what is told and how often, and when the directory is looked at again."""
+"""`serve --watch` without a cluster: which files are due, what is reported and how often, and when the directory is looked at again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members and frames that do not have one record each: all contents are given, and each part of them is told once."""
+"""Members and frames that do not have one record each: all contents are given, and each part of them is reported once."""
 
 from __future__ import annotations
 

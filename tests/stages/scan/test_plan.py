@@ -227,7 +227,7 @@ def test_the_bytes_of_a_record_decide_about_its_body_alone(field: str) -> None:
 
 
 def test_a_library_that_a_field_needs_is_loaded_with_the_field(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So it is told before the first record that it is missing."""
+    """So it is reported as missing before the first record."""
     loaded: list[str] = []
     monkeypatch.setattr("cdxmill.stages.scan.fields.import_module", loaded.append)
     for name, number in (("url", 0), ("status", 0), ("warc.x", 0), ("host", 1), ("domain", 2)):
