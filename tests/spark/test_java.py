@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -82,7 +83,7 @@ class Ended:
 
     def __init__(self, archive: Path | None) -> None:
         self.said: list[str] = []
-        self._jsc, self._archive = "jsc", archive
+        self._jsc, self._archive, self._ending = "jsc", archive, threading.Lock()
         self._accumulatorServer = SimpleNamespace(shutdown=lambda: self.said.append("counting"))
         closed = SimpleNamespace(close=lambda: self.said.append("closed"))
         shutdown = lambda: self.said.append("gateway")  # noqa: E731
@@ -91,8 +92,10 @@ class Ended:
         )
 
     def _end(self) -> None:
-        if self._archive is not None:
-            self._archive.write_text("classes")
+        with self._ending:  # two threads wait for it
+            archive, self._archive = self._archive, None
+            if archive is not None:
+                archive.write_text("classes")
 
     def stop(self) -> None:
         """As a context does."""
