@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
+from uvicorn import Config
 from uvicorn.supervisors import Multiprocess
 
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.options.cdx_server import CdxServing
 from cdxmill.search.sources import find_sources
 from cdxmill.server import start
@@ -244,3 +249,58 @@ def test_the_workers_speak_http_in_the_way_of_the_server() -> None:
     assert config.factory is True
     assert config.timeout_worker_healthcheck == 60
     assert config.http is WaitingProtocol
+
+
+class Workers:
+    """In place of processes: they note their environment and end."""
+
+    seen: ClassVar[list[tuple[str | None, str]]] = []
+    codes: ClassVar[list[int | None]] = []
+
+    def __init__(self, config: Config, sockets: list[socket.socket]) -> None:
+        self.processes: list[SimpleNamespace] = []
+        assert all(os.get_inheritable(one.fileno()) for one in sockets)
+
+    def run(self) -> None:
+        """Note what a worker finds in its environment."""
+        self.seen.append(
+            (os.environ.get(start.DIRECTORY), json.loads(os.environ[start._SETTINGS])["clients"])
+        )
+        self.processes = [SimpleNamespace(exitcode=code) for code in self.codes]
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> type[Workers]:
+    """The server starts none, and leaves this process as it is."""
+    for name in (start.DIRECTORY, start._SETTINGS, *start._ENVIRONMENT):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(start, "_Workers", Workers)
+    monkeypatch.setattr(start, "_raise_file_limit", lambda: None)
+    monkeypatch.setattr(Workers, "seen", [])
+    monkeypatch.setattr(Workers, "codes", [])
+    return Workers
+
+
+@pytest.mark.parametrize("rate", [0, 1])
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_several_workers_add_up_their_numbers_and_only_limits_need_the_clients(
+    number: int, rate: int, place: str, workers: type[Workers]
+) -> None:
+    assert start.serve(CdxServing(clusters=[f"web={place}"], workers=number, rate=rate, port=0)) == 0
+    ((numbers, clients),) = workers.seen
+    assert (numbers is not None) == (number > 1)
+    assert bool(clients) == bool(rate)
+    assert numbers is None or not Path(numbers).exists()
+    assert {name: os.environ[name] for name in start._ENVIRONMENT} == start._ENVIRONMENT
+
+
+@pytest.mark.parametrize(
+    ("codes", "is_stopped"), [([0, None], False), ([1, -15], False), ([0, 3], True), ([3, 1], True)]
+)
+def test_a_worker_that_could_not_start_stops_the_server(
+    codes: list[int | None], is_stopped: bool, place: str, workers: type[Workers]
+) -> None:
+    workers.codes.extend(codes)
+    with pytest.raises(StoppedError, match="could not start") if is_stopped else nullcontext():
+        start.serve(CdxServing(clusters=[f"web={place}"], port=0))

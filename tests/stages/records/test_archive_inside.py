@@ -231,6 +231,14 @@ def test_the_record_behind_an_archive_may_be_damaged_too() -> None:
     assert len(reasons) == 2
 
 
+def test_damaged_records_between_others_are_passed_only_in_an_archive() -> None:
+    """The archive at the end of what is passed closes another record, not the first damaged one."""
+    first, second = DAMAGE["no length"](record("bad", b"a text")), DAMAGE["no length"](OUTER["at once"])
+    found, reasons = read(b"".join([OTHERS[0], first, *OTHERS[1:6], second, *OTHERS[6:]]))
+    assert found == OTHERS
+    assert len(reasons) == 2
+
+
 def test_two_records_are_an_archive_in_a_file_with_more_line_ends_too() -> None:
     outer = DAMAGE["no length"](record("outer", b"a text\r\n\r\n" + INNER[0] + INNER[1]))
     found, reasons = read(b"".join(one + CLOSING for one in [*OTHERS[:6], outer, *OTHERS[6:]]))
