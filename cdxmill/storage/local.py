@@ -27,6 +27,7 @@ _STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 """Directories of symbolic links to open files."""
 NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 """What `flock` reports if the file system does not support it."""
+_DISK_FAULTS = (errno.EIO, errno.ENOSPC, errno.EDQUOT)
 _LONGEST = 255
 """Bytes of a file name, on most file systems."""
 
@@ -145,7 +146,7 @@ def drop_unfinished(path: Path) -> None:
 def delete_unlocked(path: Path, *, without_locks: bool = False) -> None:
     """Delete a temporary file, unless a process still writes it. `without_locks`: also where the file system has no locks."""
     with contextlib.suppress(OSError):
-        handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+        handle = _open_to_lock(path)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             path.unlink()
@@ -154,6 +155,17 @@ def delete_unlocked(path: Path, *, without_locks: bool = False) -> None:
                 path.unlink()
         finally:
             os.close(handle)
+
+
+def _open_to_lock(path: Path) -> int:
+    """Open a file for writing, as NFS wants it for a lock. A disk that has just failed may allow only reading."""
+    flags = os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        return os.open(path, os.O_RDWR | flags)
+    except OSError as error:
+        if error.errno not in _DISK_FAULTS:
+            raise
+        return os.open(path, os.O_RDONLY | flags)
 
 
 @contextmanager

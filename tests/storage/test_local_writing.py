@@ -99,6 +99,39 @@ def test_what_a_killed_run_left_of_a_named_file_is_deleted_and_what_is_being_wri
     assert sorted(tmp_path.iterdir()) == sorted([path, *others])
 
 
+@pytest.mark.parametrize(
+    ("number", "is_deleted"),
+    [
+        (errno.EIO, True),
+        (errno.ENOSPC, True),
+        (errno.EDQUOT, True),
+        (errno.EACCES, False),
+        (errno.EROFS, False),
+    ],
+)
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_disk_that_fails_keeps_no_unfinished_file_of_a_killed_process(
+    number: int, is_deleted: bool, is_written: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run that ends because the disk has failed deletes what its workers were writing."""
+    left, whole = tmp_path / ".o.1-0123abcd.tmp", os.open
+    left.write_bytes(b"half")
+
+    def fail(path: Path, flags: int, *more: Any) -> int:
+        if flags & os.O_RDWR:
+            raise OSError(number, os.strerror(number))
+        return whole(path, flags, *more)
+
+    with left.open("rb") as file:
+        if is_written:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        monkeypatch.setattr(os, "open", fail)
+        local.delete_unlocked(left)
+        monkeypatch.undo()
+        assert left.exists() == (is_written or not is_deleted)
+        left.unlink(missing_ok=True)
+
+
 def test_a_link_with_the_name_of_an_unfinished_file_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "precious").write_bytes(b"mine")
     (tmp_path / ".o.1-0123abcd.tmp").symlink_to(tmp_path / "precious")
