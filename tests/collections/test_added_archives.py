@@ -184,6 +184,17 @@ def test_lines_that_are_there_are_not_added_again(mode: str, hosts: str, added: 
     assert keys().count("com,a)/") == 2
 
 
+@pytest.mark.parametrize("before", ["overlay", "rewrite"])
+@pytest.mark.parametrize("mode", ["overlay", "rewrite"])
+def test_of_several_lines_those_that_are_there_are_counted(mode: str, before: str) -> None:
+    cdx("new.cdxj", "d", "e", "f")
+    lines = Path("new.cdxj").read_bytes().splitlines(keepends=True)
+    Path("first.cdxj").write_bytes(b"".join(lines[:2]))
+    run("first.cdxj", cdx=True, mode=before)
+    found, _ = run("new.cdxj", cdx=True, mode=mode)
+    assert (found.counts.added, found.counts.present) == (1, 2)
+
+
 def test_an_empty_list_adds_nothing_and_inputs_must_be_there() -> None:
     Path("empty.cdxj").touch()
     summary, told = run("empty.cdxj", cdx=True)

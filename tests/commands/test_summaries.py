@@ -97,6 +97,10 @@ def changed(changes: Changes, excluded: int = 0, shards: int = 2, **more: object
         (changed(Changes(), 0, 0), "0 lines added; unchanged"),
         (changed(Changes(added=1), overlay="it is small"), "1 line added as an overlay (it is small)"),
         (
+            changed(Changes(added=2, present=3), 4, overlay="it is small"),
+            "2 lines added as an overlay (it is small), 3 were there already, 4 excluded",
+        ),
+        (
             changed(Changes(added=1, written=1, copied=4), folded=2),
             "2 overlays moved to the shards; 2 of 5 shards changed (1 block written, 4 copied)",
         ),

@@ -62,15 +62,16 @@ def add_lines(
     runs = new.runs
     if not new.are_new:
         runs = _absent(change.place, runs, files, of_overlays_only=not why)
+    present = Changes(present=sum(run.lines for run in new.runs) - sum(run.lines for run in runs))
     if why and runs:
-        return Added(_write_overlay(change, _lines(runs, files)), why)
+        done = _write_overlay(change, _lines(runs, files))
+        return Added(done._replace(counts=done.counts + present), why)
     rule = ChangeRule(change.manifest.numlines)
     wanted = ChangeWanted(
         runs=runs, others=new.others, rule=rule, processes=asked.processes, quiet=asked.quiet, run=engine
     )
     done = change_shards(change, wanted, scratch)
-    present = sum(run.lines for run in new.runs) - sum(run.lines for run in runs)
-    return Added(done._replace(counts=done.counts + Changes(present=present)))
+    return Added(done._replace(counts=done.counts + present))
 
 
 def _why_overlay(change: Change, runs: Sequence[Run], mode: str | None, scratch: Scratch) -> str:

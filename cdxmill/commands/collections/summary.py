@@ -47,8 +47,8 @@ class ChangeSummary(NamedTuple):
 
     def __str__(self) -> str:
         """Return one line."""
-        counts = self.counts
-        parts = [f"{count(counts.added, 'line')} added"] if counts.added or not counts.removed else []
+        counts, how = self.counts, f" as an overlay ({self.overlay})" if self.overlay else ""
+        parts = [f"{count(counts.added, 'line')} added{how}"] if counts.added or not counts.removed else []
         if counts.removed:
             parts.append(f"{count(counts.removed, 'line')} removed")
         if counts.present:
@@ -58,7 +58,7 @@ class ChangeSummary(NamedTuple):
         if not self.shards:
             return f"{', '.join(parts)}; unchanged"
         if self.overlay:
-            return f"{', '.join(parts)} as an overlay ({self.overlay})"
+            return ", ".join(parts)
         if self.folded:
             parts = [f"{count(self.folded, 'overlay')} moved to the shards"]
         blocks = f"{count(counts.written, 'block')} written, {counts.copied:,} copied"
