@@ -60,7 +60,7 @@ class Asking(threading.Thread):
 
     def run(self) -> None:
         """Ask until it `is_over`. What is no answer gets a text that no cluster has."""
-        while not self.is_over.wait(0.05):
+        while not self.is_over.wait(0.2):
             before = self.ended
             try:
                 with urllib.request.urlopen(self._url, timeout=START_SECONDS) as answer:

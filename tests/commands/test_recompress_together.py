@@ -1,56 +1,14 @@
-"""`recompress --index` writes the index that `index` would write; `--group` joins the records of a capture."""
+"""`recompress --index` writes an index that is missing; `--group` joins the records of a capture."""
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import pytest
 
 from cdxmill.cli.main import main
 
-from .test_recompress import decompressed, failures, inputs, recompress, record
-
-__all__ = ["inputs"]
-
-
-def indexes(directory: Path) -> dict[tuple[str, str], bytes]:
-    """Each index by its folder, which is a number, and its name."""
-    return {
-        (path.parent.name, path.name): gzip.decompress(path.read_bytes())
-        for path in directory.rglob("*.cdx.gz")
-    }
-
-
-@pytest.mark.parametrize("to", ["zst", "gz"])
-def test_the_index_is_that_of_the_new_archive(to: str, inputs: Path, old_index: Path, tmp_path: Path) -> None:
-    assert recompress("--index", "--offsets", "--to", to, "-o", tmp_path / "new", inputs) == 1
-    new = tmp_path / "new"
-    assert main(["index", "-q", "-o", str(tmp_path / "cdx"), str(new)]) in (0, 1)
-    ours, theirs = indexes(new), indexes(tmp_path / "cdx")
-    assert ours == theirs
-    assert sum(map(len, ours.values())) > 100_000
-    _check_reindexed(old_index, new, tmp_path / "reindexed")
-
-
-def _check_reindexed(old: Path, new: Path, moved: Path) -> None:
-    """An old index that is rewritten has the lines of the new one, but for the records that `recompress` took apart."""
-    assert main(["reindex", "-q", "-p", "1", "-o", str(moved), "--offsets", str(new), str(old)]) == 0
-    expected = {directory: text for (directory, _), text in indexes(new).items()}
-    found = {directory: text for (directory, _), text in indexes(moved).items()}
-    repaired = {Path(path).parent.name for path in failures(old)}
-    for directory in found.keys() & repaired:
-        assert set(found[directory].splitlines()) <= set(expected.get(directory, b"").splitlines())
-    for directory in found.keys() - repaired:
-        assert found[directory] == expected[directory], directory
-    assert len(found.keys() - repaired) > 250
-
-
-@pytest.fixture(scope="module")
-def old_index(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("old")
-    assert main(["index", "-q", "-p", "1", "-o", str(directory), str(inputs)]) == 1
-    return directory
+from .test_recompress import decompressed, indexes, recompress, record
 
 
 def test_an_index_that_is_missing_is_written(

@@ -16,7 +16,6 @@ import pyarrow.parquet
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.spark.java import QUICK
 from cdxmill.stages.scan.fields import NAMES
 from tests.commands.test_scan import archive
 
@@ -267,7 +266,7 @@ def test_a_full_disk_leaves_no_file(here: Path, capsys: pytest.CaptureFixture[st
 def test_every_field_of_real_archives_is_the_same_in_json_lines_and_in_a_table(
     samples: Path, pywb_warcs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All programs read the folder as one table, with its records and without the names of its files."""
+    """All programs read the folder as one table, with its records and without the names of its files. Spark: tests/spark."""
     import pandas  # type: ignore[import-untyped]  # slow to import
     import polars
 
@@ -295,7 +294,6 @@ def test_every_field_of_real_archives_is_the_same_in_json_lines_and_in_a_table(
     assert len(pandas.read_parquet(folder, columns=columns)) == size
     assert pyarrow.parquet.read_table(folder, columns=columns).num_rows == size
     assert polars.scan_parquet(f"{folder}/*.parquet").select(columns).collect().height == size
-    assert _counted_by_spark(folder) == size
 
 
 def _same_rows(path: Path) -> int:
@@ -306,17 +304,3 @@ def _same_rows(path: Path) -> int:
         row.update({name: json.loads(row[name]) for name in ("meta", "jsonld", "tags") if row[name]})
     assert found == [json.loads(line) for line in lines.read_bytes().splitlines()], path
     return len(found)
-
-
-def _counted_by_spark(folder: Path) -> int:
-    """The rows with a URL or without one that Spark reads, in a process of its own."""
-    code = (
-        "import sys; from pyspark.sql import SparkSession as S; s = S.builder.master('local[1]')"
-        ".config('spark.ui.enabled', False).getOrCreate();"
-        "print(len(s.read.parquet(sys.argv[1]).select('url', 'links').collect()))"
-    )
-    env = {**os.environ, "JAVA_TOOL_OPTIONS": QUICK}
-    run = subprocess.run(
-        [sys.executable, "-c", code, str(folder)], check=True, stdout=subprocess.PIPE, env=env
-    )
-    return int(run.stdout)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 
 from cdxmill.commands.scanning.ask import scan_asked
@@ -14,6 +15,7 @@ from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import RunTasks
 from cdxmill.spark.engine import Engine
 from cdxmill.spark.jobs import ScanRunner
+from tests.commands.test_scan_parquet import EVERY
 from tests.conftest import RunCdxmill
 from tests.spark.conftest import hashes
 
@@ -64,9 +66,24 @@ def test_outputs_are_those_of_the_local_engine(
     assert scanned(warcs, tmp_path / "spark", run, **options) == local
     found = scanned(warcs, tmp_path / "spark-sample", run, sample=7, to="warc.gz")
     assert found == scanned(warcs, tmp_path / "local-sample", None, sample=7, to="warc.gz")
-    table = {"extract": "filename,links", "to": "parquet", "call_page": "n:spark_steps_of_scan.words:json"}
+    table = {"extract": EVERY, "to": "parquet", "call_page": "n:spark_steps_of_scan.words:json"}
     found = scanned(warcs, tmp_path / "spark-table", run, **table)
     assert found == scanned(warcs, tmp_path / "local-table", None, **table)
+    assert _read_by_spark(engine, tmp_path / "spark-table") == _read_by_arrow(tmp_path / "local-table")
+
+
+def _read_by_spark(engine: Engine, folder: Path) -> list[tuple[str | None, list[str] | None]]:
+    """URL and links of all rows of a folder, which has records of the run and columns of all types."""
+    from pyspark.sql import SparkSession
+
+    found = SparkSession(engine._context).read.parquet(str(folder)).select("url", "links").collect()
+    return sorted(((row.url, row.links) for row in found), key=repr)
+
+
+def _read_by_arrow(folder: Path) -> list[tuple[str | None, list[str] | None]]:
+    rows = pyarrow.parquet.read_table(folder, columns=["url", "links"]).to_pylist()
+    assert len(rows) > 100 and (folder / "_cdxmill/failures.tsv").exists()
+    return sorted(((row["url"], row["links"]) for row in rows), key=repr)
 
 
 def test_what_spark_cannot_do_is_wrong_usage(warcs: Path, run_cdxmill: RunCdxmill, tmp_path: Path) -> None:
