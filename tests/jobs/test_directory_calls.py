@@ -126,3 +126,23 @@ def test_only_the_hadoop_runner_gets_another_file_system(
     hadoop_directory.use_storage(hadoop)
     assert used == [["/x/hadoop"]]
     assert isinstance(hadoop.fs.hadoop, hadoop_directory.StorageFilesystem)
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("s3://b/odd", {"s3://b/odd": 3}),
+        ("s3://b/*", {"s3://b/*.cdx": 1, "s3://b/a.cdx": 2}),
+        ("s3://b/*.cdx", {"s3://b/*.cdx": 1, "s3://b/a.cdx": 2}),
+    ],
+)
+def test_a_pattern_is_one_although_a_file_has_its_name(
+    url: str, found: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cdxmill.jobs.launcher import hadoop_inputs
+
+    sizes = {"s3://b/*.cdx": 1, "s3://b/a.cdx": 2, "s3://b/odd": 3, "s3://b/notes": 4}
+    place = SimpleNamespace(files=lambda: sizes)
+    monkeypatch.setattr(hadoop_inputs, "directory_of", lambda *_: place)
+    runner: Any = None
+    assert hadoop_inputs.cdx_inputs([url], runner) == found
