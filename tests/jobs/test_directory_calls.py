@@ -136,12 +136,18 @@ def test_only_the_hadoop_runner_gets_another_file_system(
         ("s3://b/*.cdx", {"s3://b/*.cdx": 1, "s3://b/a.cdx": 2}),
     ],
 )
-def test_a_pattern_is_one_although_a_file_has_its_name(
+def test_a_pattern_is_one_although_a_file_has_its_name_and_unfinished_work_is_no_input(
     url: str, found: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from cdxmill.jobs.launcher import hadoop_inputs
 
-    sizes = {"s3://b/*.cdx": 1, "s3://b/a.cdx": 2, "s3://b/odd": 3, "s3://b/notes": 4}
+    sizes = {
+        "s3://b/*.cdx": 1,
+        "s3://b/a.cdx": 2,
+        "s3://b/odd": 3,
+        "s3://b/notes": 4,
+        "s3://b/.work/c.cdx": 5,
+    }
     place = SimpleNamespace(files=lambda: sizes)
     monkeypatch.setattr(hadoop_inputs, "directory_of", lambda *_: place)
     runner: Any = None
