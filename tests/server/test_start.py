@@ -94,6 +94,28 @@ def test_a_name_has_few_characters(name: str) -> None:
         start._checked_name(name, "x")
 
 
+def test_clusters_of_one_name_are_a_collection_if_all_were_given_it(place: str, tmp_path: Path) -> None:
+    (tmp_path / "crawl/indexes").mkdir(parents=True)
+    below = str(tmp_path / "crawl/indexes")
+    Path(below, "cluster.idx").touch()
+
+    def named(*given: str) -> dict[str, int]:
+        return {name: len(sources) for name, sources in find_collections(given).items()}
+
+    assert named(place) == {"a.cdxj": 1}
+    assert named(below) == named(below + "/") == {"crawl": 1}
+    assert named(f"x={place}", f"y={place}", f"x={below}") == {"x": 2, "y": 1}
+    assert named(f"x={place}", f"x={place}", f"x={place}") == {"x": 3}
+    for given in (
+        [place, place],
+        [place, f"a.cdxj={place}"],
+        [f"a.cdxj={place}", place],
+        [f"crawl={place}", below],
+    ):
+        with pytest.raises(UsageError, match=r"two collections are named \S+; give them names: NAME="):
+            find_collections(given)
+
+
 def source_of(**what: object) -> SimpleNamespace:
     kinds = {"is_pipe": False, "is_tree": False, "is_server": False, "is_listed": False, "crawl": ""}
     return SimpleNamespace(**(kinds | what))
