@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from cdxmill.options.queries import Query
+from cdxmill.search.kept import HeldCluster, KeptCluster
 from cdxmill.search.sources import find_sources
 from cdxmill.server.access import Access, AccessRule
 from cdxmill.server.answers import RequestError
@@ -142,3 +145,42 @@ def test_an_empty_first_page_exists(local: Source) -> None:
     with pytest.raises(RequestError):
         size(Inquiry(collection, MANY + "same", prepare(replace(query, page=1)), Watch()).lists())
     collection.close()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_an_answer_has_taken_is_given_back(
+    fails: bool, local: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[HeldCluster] = []
+    give = KeptCluster.give_back
+
+    def noted(self: KeptCluster, held: HeldCluster) -> None:
+        given.append(held)
+        give(self, held)
+
+    monkeypatch.setattr(KeptCluster, "give_back", noted)
+    collection = Collection("many", [local, local], None)
+    with pytest.raises(ZeroDivisionError) if fails else nullcontext(), collection.opened(Watch()):
+        assert given == []
+        if fails:
+            raise ZeroDivisionError
+    assert len(given) == 2
+    collection.close()
+
+
+@pytest.mark.parametrize(
+    ("place", "has_to_open", "number", "is_near"),
+    [
+        ("/c", False, 1, True),
+        ("/c", True, 1, False),
+        ("/c", False, 0, False),
+        ("s3://b/c", False, 1, False),
+    ],
+)
+def test_a_collection_is_near_if_its_files_are_open_on_this_machine(
+    place: str, has_to_open: bool, number: int, is_near: bool, local: Source
+) -> None:
+    collection = Collection("many", [local._replace(name=place)], None)
+    kept: Any = SimpleNamespace(has_to_open=has_to_open)
+    collection._kept = [kept] * number
+    assert collection.is_near == is_near
