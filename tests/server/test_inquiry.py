@@ -14,6 +14,7 @@ import pytest
 from cdxmill.options.queries import Query
 from cdxmill.search.kept import HeldCluster, KeptCluster
 from cdxmill.search.sources import find_sources
+from cdxmill.server import collections
 from cdxmill.server.access import Access, AccessRule
 from cdxmill.server.answers import RequestError
 from cdxmill.server.collections import Collection, Inquiry, prepare
@@ -184,3 +185,26 @@ def test_a_collection_is_near_if_its_files_are_open_on_this_machine(
     kept: Any = SimpleNamespace(has_to_open=has_to_open)
     collection._kept = [kept] * number
     assert collection.is_near == is_near
+
+
+def test_its_files_are_looked_at_every_hundredth_of_a_second_once_they_are_open(
+    local: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, version, closed = [8.0], [0], list[str]()
+    monkeypatch.setattr(collections, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(collections, "_FRESH_SECONDS", 0.5)
+    collection = Collection("many", [local], None)
+    kept: Any = SimpleNamespace(
+        has_to_open=True, version=lambda: version[0], close=lambda: closed.append("closed")
+    )
+    collection._kept = [kept]
+    assert collection.state() is None
+    kept.has_to_open = False
+    first = collection.state()
+    assert first is not None, "what is not known is looked at again at once"
+    version[0] = 1
+    for later, is_known in ((0.25, True), (0.25, False)):
+        now[0] += later
+        assert (collection.state() == first) == is_known
+    collection.close()
+    assert closed == ["closed"]
