@@ -185,6 +185,10 @@ def test_a_collection_is_near_if_its_files_are_open_on_this_machine(
     kept: Any = SimpleNamespace(has_to_open=has_to_open)
     collection._kept = [kept] * number
     assert collection.is_near == is_near
+    with_state = collection._state([1])
+    assert (with_state is not None) == (place == "/c"), (
+        "of what is far, nobody knows at once whether it has changed"
+    )
 
 
 def test_its_files_are_looked_at_every_hundredth_of_a_second_once_they_are_open(
