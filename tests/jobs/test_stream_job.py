@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 from contextlib import nullcontext
+from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from cdxmill.errors import UsageError
 from cdxmill.jobs.count_job import CountJob
 
 
@@ -110,3 +112,96 @@ def test_the_items_of_a_work_list_are_lines_of_one_length(
         False,
         "/out",
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [([], b"counts"), (["--output-dir", "x"], b""), (["--output-dir", "x", "--cat-output"], b"counts")],
+)
+def test_counts_are_printed_unless_they_are_in_a_directory(options: list[str], shown: bytes) -> None:
+    job = Tags(["--no-conf", "-r", "inline", *options, "x"])
+    output = BytesIO()
+    job.sandbox(stdout=output)
+    job.show(b"counts")
+    assert output.getvalue() == shown
+
+
+@pytest.mark.parametrize("is_quiet", [False, True])
+def test_a_quiet_job_says_nothing(is_quiet: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    job = Tags(["--no-conf", *(["-q"] if is_quiet else []), "x"])
+    job.tell("2 archives")
+    assert capsys.readouterr().err == ("" if is_quiet else "2 archives\n")
+
+
+@pytest.mark.parametrize("status", [0, 1, 3])
+@pytest.mark.parametrize("is_quiet", [False, True])
+def test_a_job_exits_with_its_status(status: int, is_quiet: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cdxmill.jobs.launcher import stream_job
+
+    done: list[object] = []
+    job = Tags(["--no-conf", "-q" if is_quiet else "-v", "x"])
+    monkeypatch.setattr(
+        job, "set_up_logging", lambda quiet, verbose: done.append((bool(quiet), bool(verbose)))
+    )
+    monkeypatch.setattr(stream_job, "exit_on_signals", lambda: done.append("signals"))
+    monkeypatch.setattr(stream_job, "launch", lambda given: done.append(given) or status)
+    with pytest.raises(SystemExit) if status else nullcontext() as caught:
+        job.run_job()
+    assert done == [(is_quiet, not is_quiet), "signals", job]
+    assert caught is None or caught.value.code == status
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["-r", "inline", "x"], ""),
+        (["-r", "local", "x"], ""),
+        (["-r", "hadoop", "x"], ""),
+        (["-r", "emr", "x"], ""),
+        (["x"], ""),
+        (["-r", "spark", "x"], "unsupported runner spark; use -r local, inline, hadoop or emr"),
+        (["-r", "inline"], "no input; give at least one path or URL"),
+    ],
+)
+def test_a_job_needs_a_runner_and_inputs(options: list[str], reason: str) -> None:
+    job = Tags(["--no-conf", *options])
+    with pytest.raises(UsageError, match=f"^{reason}$") if reason else nullcontext():
+        job.check()
+    assert job.is_on_hadoop == (options[1:2] in (["hadoop"], ["emr"]))
+
+
+def test_the_settings_of_mrjob_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cdxmill.jobs.launcher import stream_job
+
+    checked: list[tuple[object, ...]] = []
+    monkeypatch.setattr(stream_job, "check_conf", lambda *given: checked.append(given))
+    for options in (["-r", "hadoop"], []):
+        Tags(["--no-conf", *options, "x"]).check()
+    assert checked == [("hadoop", []), ("inline", [])]
+
+
+@pytest.mark.parametrize("scratch", [None, "/scratch"])
+def test_a_mapper_works_where_the_job_was_started(
+    scratch: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own").mkdir()
+    monkeypatch.chdir(tmp_path / "own")
+    job = Tags(["--no-conf", "--launched-from", str(tmp_path), "x"])
+    run = job.mapper_run(scratch)
+    assert Path.cwd() == tmp_path
+    assert run.directory == Path(scratch or tmp_path / "own")
+    assert job.reducer_run().directory == Path()
+
+
+def test_what_is_held_ends_with_the_run() -> None:
+    """Also if a runner cannot be made."""
+    job, done = Tags(["--no-conf", "x"]), list[str]()
+
+    def make() -> None:
+        job._held_by_run.callback(done.append, "ended")
+        raise UsageError("no")
+
+    job.make_runner = make  # type: ignore[method-assign,assignment]
+    with pytest.raises(UsageError, match="no"), job.ran():
+        raise AssertionError
+    assert done == ["ended"]

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from cdxmill.errors import InputError
+from cdxmill.errors import CdxmillError, InputError, UsageError
+from cdxmill.running.failures import Failures
 from cdxmill.server import report
 from cdxmill.server.answers import RequestError
 
@@ -66,11 +67,12 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 def collection(state: bytes | None = b"1", has_report: bool = True) -> Any:
+    opened: list[str] = []
     return SimpleNamespace(
         name="many",
         has_report=has_report,
-        open=lambda: None,
-        state=lambda: state,
+        open=lambda: opened.append("opened"),
+        state=lambda: state if opened else None,
         sources=[SimpleNamespace(cluster="/c")],
     )
 
@@ -154,3 +156,39 @@ def test_a_report_has_no_paths_of_this_machine() -> None:
         "failures": {"count": 1, "first": []},
         "lines": 1,
     }
+
+
+@pytest.mark.parametrize("is_missing", [False, True])
+@pytest.mark.parametrize("shard", [0, None])
+def test_a_page_is_made_quietly_in_one_process_of_clusters_only(
+    shard: int | None, is_missing: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from cdxmill.commands.reporting import parts as reporting
+    from cdxmill.commands.reporting import report as command
+    from cdxmill.stages.report import page
+
+    def suffixes() -> None:
+        if is_missing:
+            raise UsageError("a library is missing")
+
+    def inputs(clusters: Sequence[str], failures: Failures) -> Any:
+        assert not is_missing, "nothing is read before"
+        failures.add("/c/cdx-00000.gz", 7, "is corrupt")
+        return SimpleNamespace(parts=[SimpleNamespace(path=clusters[0], shard=shard)])
+
+    asked: list[Any] = []
+    monkeypatch.setattr(reporting, "public_suffixes", suffixes)
+    monkeypatch.setattr(command, "find_inputs", inputs)
+    monkeypatch.setattr(command, "make_report", lambda _, given, failures: asked.append(given))
+    monkeypatch.setattr(report, "_without_paths", lambda found, name: {"name": name})
+    monkeypatch.setattr(page, "format_page", lambda found: PAGE + found["name"].encode())
+    if is_missing or shard is None:
+        wanted = "a library is missing" if is_missing else "/c: is no cluster any more"
+        with pytest.raises(CdxmillError, match=wanted):
+            report._page("many", ["/c"])
+        assert asked == []
+    else:
+        assert report._page("many", ["/c"]) == PAGE + b"many"
+        (given,) = asked
+        assert given.processes == 1
+    assert capsys.readouterr().err == ""
