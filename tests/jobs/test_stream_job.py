@@ -205,3 +205,119 @@ def test_what_is_held_ends_with_the_run() -> None:
     with pytest.raises(UsageError, match="no"), job.ran():
         raise AssertionError
     assert done == ["ended"]
+
+
+@pytest.mark.parametrize("runner", ["local", "hadoop"])
+def test_a_runner_is_made_after_the_checks(runner: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, done = Tags(["--no-conf", "-r", runner, "x"]), list[object]()
+    monkeypatch.setattr(job, "check", lambda: done.append("checked"))
+    monkeypatch.setattr(job, "list_work", lambda: ["work"])
+    monkeypatch.setattr(job, "local_runner", lambda work: done.append(work))
+    monkeypatch.setattr(job, "_hadoop_runner", lambda: done.append("hadoop"))
+    job.make_runner()
+    assert done == ["checked", "hadoop" if runner == "hadoop" else ["work"]]
+
+
+@pytest.mark.parametrize("alias", ["hadoop", "emr"])
+@pytest.mark.parametrize("has_keys", [False, True])
+def test_a_job_is_checked_before_it_is_sent(
+    alias: str, has_keys: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cdxmill.jobs.launcher import stream_job
+    from cdxmill.jobs.launcher.hadoop_step import HadoopStep
+
+    job, done = Tags(["--no-conf", "-r", alias, "x"]), list[tuple[Any, ...]]()
+    first, second = (
+        SimpleNamespace(alias=alias, name=name, _opts={"hadoop_tmp_dir": "/t", "cleanup_on_failure": ["ALL"]})
+        for name in ("first", "second")
+    )
+    step = HadoopStep([], ["index"], None, {}, {}, files={"own": tmp_path / "own"})
+    archive = tmp_path / "nodes.zip"
+
+    def note(name: str, result: object = None) -> None:
+        def noted(*given: Any) -> object:
+            done.append((name, *[getattr(one, "name", one) for one in given if not isinstance(one, Path)]))
+            return result
+
+        monkeypatch.setattr(stream_job, name, noted)
+
+    def arguments(found: HadoopStep, *given: Any) -> dict[str, Any]:
+        return {"step": found, "given": given}
+
+    for name in ("check_engine", "use_storage", "add_files", "tag_application", "own_temporary_directory"):
+        note(name)
+    note("keys_file", tmp_path / "keys" if has_keys else None)
+    note("pack_archive", archive)
+    note("libraries_of", ["a library"])
+    note("python_of", ["python3"])
+    note("arguments_of", {"of": "the job"})
+    monkeypatch.setattr(stream_job, "runner_arguments", arguments)
+    monkeypatch.setattr(job, "first_runner", lambda: first)
+    monkeypatch.setattr(job, "hadoop_step", lambda *_: done.append(("hadoop_step",)) or step)
+    made: list[dict[str, Any]] = []
+    monkeypatch.setattr(job, "_make", lambda given: made.append(given) or second)
+    with job._held_by_run:
+        assert job._hadoop_runner() is second
+    (given,) = made
+    keys = {stream_job.KEYS: tmp_path / "keys"} if has_keys and alias == "hadoop" else {}
+    sent = step._replace(files={"own": tmp_path / "own", **keys})
+    places = {"hadoop_tmp_dir": "hdfs:///t"} if alias == "hadoop" else {}
+    assert given == {"step": sent, "given": (["python3"], archive, {"of": "the job", **places})}
+    words = next((words for name, *words in done if name == "keys_file"), [])
+    assert all("index" in text for text in words)
+    assert [call[0] for call in done] == [
+        "arguments_of",
+        "check_engine",
+        "use_storage",
+        "hadoop_step",
+        *(["keys_file"] if alias == "hadoop" else []),
+        "libraries_of",
+        "pack_archive",
+        "python_of",
+        "use_storage",
+        "add_files",
+        "tag_application",
+        *(["own_temporary_directory"] if alias == "hadoop" else []),
+    ]
+    assert [call[1] for call in done if call[0] == "use_storage"] == ["first", "second"]
+
+
+def test_a_job_runs_and_is_finished_with_its_runner(monkeypatch: pytest.MonkeyPatch) -> None:
+    job, done = Tags(["--no-conf", "x"]), list[str]()
+
+    class Runner:
+        alias = "local"
+
+        def __enter__(self) -> Runner:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            done.append("removed")
+
+        def run(self) -> None:
+            """Note it."""
+            done.append("ran")
+
+    runner: Any = Runner()
+    monkeypatch.setattr(job, "make_runner", lambda: runner)
+    monkeypatch.setattr(job, "finish", lambda given: done.append("finished") or 7)
+    assert job.run_all() == 7
+    assert job.runner is runner
+    assert done == ["ran", "finished", "removed"]
+
+
+def test_a_second_interrupt_does_not_end_what_ends_the_application(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cdxmill.jobs.launcher import stream_job
+
+    asked: list[tuple[list[str], object]] = []
+
+    def run(command: list[str], **how: object) -> object:
+        asked.append((command, how["start_new_session"]))
+        return SimpleNamespace(returncode=0)
+
+    fake = SimpleNamespace(run=run, DEVNULL=None)
+    monkeypatch.setattr(stream_job, "subprocess", fake)
+    monkeypatch.setattr(stream_job, "yarn_command", lambda _: "yarn")
+    runner: Any = None
+    stream_job._kill(runner, "application_1_0001")
+    assert asked == [(["yarn", "application", "-kill", "application_1_0001"], True)]
