@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -130,7 +132,9 @@ def test_the_manifest_is_written_last_and_what_tasks_left_is_removed(
         done.append(("write", given[1:]))
 
     cluster._cluster, cluster._parts = fake("cluster"), fake("parts") if has_parts else None
-    cluster._build = build = ZipnumOptions(shards=2, block_lines=7, compressor=Compressor("zlib", 3, 5))
+    cluster._build = build = ZipnumOptions(
+        shards=2, block_lines=7, compressor=Compressor("zlib", 3, 5), location="/x" if has_parts else None
+    )
     reports = [SimpleNamespace(shard=number) for number in range(2)]
     monkeypatch.setattr(
         zipnum_on_hadoop, "read_reports", lambda _, *given: done.append(("read", given)) or reports
@@ -148,7 +152,7 @@ def test_the_manifest_is_written_last_and_what_tasks_left_is_removed(
     assert done == [
         ("get cluster", ["part-*", "_report-*"]),
         ("read", (2, build.compressor, URL)),
-        ("write", ([0, 1], (b"b 2020",), build.compressor, 7, locate(URL))),
+        ("write", ([0, 1], (b"b 2020",), build.compressor, 7, locate("/x" if has_parts else URL))),
         ("put cluster", files),
         *(parts if has_parts else []),
         ("put cluster", [MANIFEST]),
@@ -175,3 +179,128 @@ def test_an_input_is_not_replaced(path: str, is_shard: bool) -> None:
                 check_shards_stay(directory, [path])
         else:
             check_shards_stay(directory, [path])
+
+
+@pytest.mark.parametrize(
+    ("directory", "alias", "url"),
+    [
+        ("/c/", "hadoop", "hdfs:///c"),
+        ("s3://b/c/", "hadoop", "s3://b/c"),
+        ("s3://b/c", "emr", "s3://b/c"),
+        ("/c", "emr", None),
+    ],
+)
+@pytest.mark.parametrize("parts", [None, "same", "gs://b/parts"])
+@pytest.mark.parametrize("points", [None, (b"b 2020",)])
+def test_the_places_of_a_cluster_are_tried_and_held_before_the_job(
+    directory: str,
+    alias: str,
+    url: str | None,
+    parts: str | None,
+    points: tuple[bytes, ...] | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from cdxmill.jobs.launcher import zipnum_on_hadoop
+
+    done: list[object] = []
+
+    def directory_of(place: str, _: object) -> object:
+        return SimpleNamespace(url=place, check_writable=lambda: done.append(f"tried {place}"))
+
+    @contextmanager
+    def held(place: str) -> Iterator[None]:
+        done.append(f"held {place}")
+        yield
+        done.append("free")
+
+    monkeypatch.setattr(zipnum_on_hadoop, "directory_of", directory_of)
+    monkeypatch.setattr(zipnum_on_hadoop, "held", held)
+    monkeypatch.setattr(zipnum_on_hadoop, "building_place", lambda *given: done.append(given[:2]) or "own")
+    monkeypatch.setattr(zipnum_on_hadoop, "finish_switch", lambda *given: done.append(given))
+    runner: Any = SimpleNamespace(alias=alias)
+    build = ZipnumOptions(points=points, replace=True)
+    given = directory if parts == "same" else parts
+    with ExitStack() as holding:
+        if url is None:
+            with pytest.raises(UsageError, match=r"^/c: not a URL; on EMR give --zipnum-dir s3://"):
+                zipnum_on_hadoop.ClusterOnHadoop(directory, given, build, runner, holding)
+            assert done == []
+            return
+        made = zipnum_on_hadoop.ClusterOnHadoop(directory, given, build, runner, holding)
+        beside = [f"tried {parts}"] if parts == "gs://b/parts" else []
+        assert done == [f"tried {url}", f"held {url}", (url, True), *beside]
+        assert (made.url, made._points, made._cluster.url) == (url, points or (), "own")
+        assert (made._parts is None) == (not beside)
+        made.switch()
+        assert done[-1] == ("own", url)
+    assert done[-1] == "free"
+
+
+def test_what_is_built_in_its_place_is_not_switched(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cdxmill.jobs.launcher import zipnum_on_hadoop
+
+    begun: list[object] = []
+    monkeypatch.setattr(zipnum_on_hadoop, "start_run", lambda *given: begun.append(given))
+    monkeypatch.setattr(zipnum_on_hadoop, "run_id", lambda: "1")
+    zipnum_on_hadoop.begin("gs://b/c", "gs://b/c")
+    zipnum_on_hadoop.finish_switch("gs://b/c", "gs://b/c")
+    assert begun == []
+    zipnum_on_hadoop.begin("s3://b/c/own", "s3://b/c")
+    assert begun == [(locate("s3://b/c"), "1")]
+
+
+@pytest.mark.parametrize(
+    ("is_reached", "replace", "names", "left", "calls"),
+    [
+        (False, False, [], [], ["clear False"]),
+        (False, True, [MANIFEST], ["1"], ["clear True"]),
+        (True, False, [], [], ["mend", "clear False", "remove"]),
+        (True, True, [], [], ["mend", "clear False", "remove"]),
+        (True, False, [MANIFEST], [], ["mend", "clear False", "remove"]),
+        (True, True, [MANIFEST], ["1"], ["mend", "ended ['1']", "replaceable", "remove"]),
+    ],
+)
+def test_what_failed_jobs_left_is_looked_at_before_a_cluster_is_built(
+    is_reached: bool,
+    replace: bool,
+    names: list[str],
+    left: list[str],
+    calls: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from cdxmill.jobs.launcher import zipnum_on_hadoop
+
+    done: list[str] = []
+
+    def note(name: str, text: Callable[..., str]) -> None:
+        monkeypatch.setattr(zipnum_on_hadoop, name, lambda *given, **more: done.append(text(*given, **more)))
+
+    note("mend", lambda *_: "mend")
+    note("check_ended", lambda runs, *_: f"ended {runs}")
+    note("check_replaceable", lambda _: "replaceable")
+    note("clear", lambda _, replace: f"clear {replace}")
+    note("remove_runs", lambda _: "remove")
+    for name, value in {
+        "is_reached": is_reached,
+        "left_runs": left,
+        "entries": names,
+        "directory_of": None,
+        "run_id": "7",
+    }.items():
+        monkeypatch.setattr(zipnum_on_hadoop, name, lambda *_, value=value: value)
+    runner: Any = None
+    found = zipnum_on_hadoop.building_place("s3://b/c", replace, runner)
+    assert done == calls
+    assert (found != "s3://b/c") == is_reached
+    assert found.startswith("s3://b/c")
+
+
+def test_a_link_to_a_cluster_is_where_it_leads_and_links_above_stay(tmp_path: Path) -> None:
+    from cdxmill.jobs.launcher.zipnum_on_hadoop import _place_of
+
+    (tmp_path / "real/c").mkdir(parents=True)
+    (tmp_path / "above").symlink_to(tmp_path / "real")
+    (tmp_path / "link").symlink_to(tmp_path / "real/c")
+    for name, place in (("link", "real/c"), ("above/c", "above/c"), ("real/c", "real/c"), ("new", "new")):
+        assert Path(_place_of((tmp_path / name).as_uri()).local) == tmp_path / place
+    assert _place_of("s3://b/c") == locate("s3://b/c")
