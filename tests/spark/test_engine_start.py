@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
+import zipfile
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -134,3 +136,95 @@ def test_an_own_java_ends_at_once_after_a_success_only(
     given: Any = (kind, None, None)
     started._end(*given)
     assert done == ["ended" if is_own and kind is None else "stopped"]
+
+
+def test_nodes_get_this_cdxmill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[str] = []
+    started = Engine("yarn")
+    started._context = SimpleNamespace(addArchive=sent.append)
+    monkeypatch.setattr(started, "_directory", lambda: tmp_path)
+    started._send()
+    assert sent == [f"{tmp_path}/cdxmill_nodes.zip#cdxmill_nodes"]
+    assert started._archive == "cdxmill_nodes"
+    with zipfile.ZipFile(tmp_path / "cdxmill_nodes.zip") as archive:
+        assert {"cdxmill/__init__.py", "cdxmill/spark/engine.py"} <= set(archive.namelist())
+
+
+def test_progress_ends_when_spark_does() -> None:
+    """The driver says why."""
+    ticks: list[str] = []
+
+    def asked() -> object:
+        raise RuntimeError("stopped")
+
+    over: Any = SimpleNamespace(wait=lambda _: len(ticks) > 3)
+    progress: Any = SimpleNamespace(done=0, more="", tick=lambda: ticks.append("tick"))
+    engine._follow(SimpleNamespace(statusTracker=asked), progress, over)
+    assert ticks == []
+
+
+def test_a_program_without_stderr_has_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    shown: list[object] = []
+
+    def progress(*given: object) -> Any:
+        shown.append(given)
+        return nullcontext(None)
+
+    monkeypatch.setattr(engine, "Progress", progress)
+    monkeypatch.setattr(engine, "_follow", lambda *_: None)
+    with engine._watched(None, "tasks", 3, quiet=False, may_draw=False):
+        pass
+    assert shown == [("tasks", 3)]
+
+
+def test_a_call_is_made_in_a_thread_that_does_not_outlive_the_program() -> None:
+    thread = engine._aside(threading.current_thread)
+    assert thread is not threading.current_thread()
+    assert thread.daemon
+
+
+def test_no_file_of_errors_stays_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+    dup = os.dup
+
+    def noted(number: int) -> int:
+        taken.append(dup(number))
+        return taken[-1]
+
+    monkeypatch.setattr(os, "dup", noted)
+    with engine.java.errors_to(tmp_path / "log"):
+        os.write(2, b"a trace")
+    (number,) = taken
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(number)
+    assert (tmp_path / "log").read_bytes() == b"a trace"
+
+
+@pytest.mark.parametrize("has_part", [True, False])
+def test_an_archive_gets_its_name_when_java_has_written_it(has_part: bool, tmp_path: Path) -> None:
+    part = tmp_path / "0123456789abcdef.jsa.7"
+    done: list[str] = []
+
+    def wait() -> None:
+        if threading.current_thread() is threading.main_thread():
+            done.append("waited")
+            part.touch()
+
+    class Context:
+        """One that is stopped."""
+
+        _gateway: Any = SimpleNamespace(
+            shutdown=lambda: done.append("shut down"),
+            proc=SimpleNamespace(stdin=SimpleNamespace(close=lambda: done.append("closed")), wait=wait),
+        )
+        _jvm: Any = None
+        _accumulatorServer = SimpleNamespace(shutdown=lambda: None)  # noqa: N815
+        _jsc: Any = None
+
+        def stop(self) -> None:
+            done.append("stopped")
+
+    engine.java.end(Context(), part if has_part else None)
+    assert done == ["stopped", "shut down", "closed", *(["waited"] if has_part else [])]
+    assert [path.name for path in tmp_path.iterdir()] == ([part.stem] if has_part else [])
