@@ -309,3 +309,9 @@ def test_the_time_for_nested_escapes_grows_with_their_length() -> None:
 def test_a_port_is_a_short_number(port: bytes) -> None:
     with pytest.raises(ValueError, match=r"^port is not a number up to 65535: "):
         surt(b"http://user@a.com:" + port + b"/")
+
+
+def test_a_host_may_be_a_number_of_as_many_digits_as_python_reads() -> None:
+    assert surt(b"http://" + b"0" * 4299 + b"1/") == b"1,0,0,0)/"
+    with pytest.raises(ValueError, match=r"^host is a number of 4301 digits$"):
+        surt(b"http://" + b"0" * 4300 + b"1/")
