@@ -64,7 +64,7 @@ def test_a_step_is_described_for_mrjob(reducer: list[str] | None, tmp_path: Path
 
 
 def test_what_the_user_has_set_stays_and_files_of_this_machine_are_sent(tmp_path: Path) -> None:
-    from cdxmill.jobs.launcher.hadoop_step import HadoopStep, add_files
+    from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList, add_files
 
     sent: list[str] = []
 
@@ -74,7 +74,7 @@ def test_what_the_user_has_set_stays_and_files_of_this_machine_are_sent(tmp_path
 
     settings = {"b": "of the user"}
     runner: Any = SimpleNamespace(_opts={"jobconf": settings}, _upload_mgr=SimpleNamespace(add=send))
-    inputs = [{"paths": ["/a", "s3://b/c"], "n": 1}, {"archive": "/x"}]
+    inputs: WorkList = [{"paths": ["/a", "s3://b/c"], "n": 1}, {"archive": "/x"}]
     shared = {"partitions": Path("/p.seq")}
     step = HadoopStep(inputs, ["chunks"], None, {"s": "1"}, {"b": "default", "d": "default"}, shared=shared)
     add_files(runner, step, tmp_path)

@@ -13,6 +13,7 @@ import pytest
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.inputs import dictionaries
 from cdxmill.jobs.nodes import archives, recompress, run_task, sample, sent_call, zipnum
+from cdxmill.jobs.nodes.files import read_inputs
 from cdxmill.stages.counting.counters import COUNTERS
 
 
@@ -85,10 +86,10 @@ def test_tasks_that_sample_and_sort_need_no_library(done: list[tuple[Any, ...]])
     ):
         run_task.run_task(words.split())
     size, one, four, chunks, converted, usual, short = done
-    assert size == ("sample_files", 5, run_task.read_inputs)
+    assert size == ("sample_files", 5, read_inputs)
     assert (one, four) == (("pick_points", 6, 1), ("pick_points", 6, 4))
     for found, convert in (chunks, False), (converted, True):
-        assert found[:3] == ("send_chunks", run_task.read_inputs, [b"b 2020"])
+        assert found[:3] == ("send_chunks", read_inputs, [b"b 2020"])
         assert found[3].keywords == {"pack": "packer of zlib"}
         assert found[4:] == (convert,)
     for found, lines in (usual, 3000), (short, 8):

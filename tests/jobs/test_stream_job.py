@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 from contextlib import nullcontext
 from io import BytesIO
 from pathlib import Path
@@ -20,6 +21,16 @@ class Tags(CountJob):
     """A job."""
 
     what = "tags"
+
+
+def noting(done: list[Any], result: object, what: object = None) -> Callable[[object], object]:
+    """A function that notes what it is given, or `what`, and returns the result."""
+
+    def noted(given: object) -> object:
+        done.append(given if what is None else what)
+        return result
+
+    return noted
 
 
 def errors() -> list[tuple[Exception, str]]:
@@ -144,7 +155,7 @@ def test_a_job_exits_with_its_status(status: int, is_quiet: bool, monkeypatch: p
         job, "set_up_logging", lambda quiet, verbose: done.append((bool(quiet), bool(verbose)))
     )
     monkeypatch.setattr(stream_job, "exit_on_signals", lambda: done.append("signals"))
-    monkeypatch.setattr(stream_job, "launch", lambda given: done.append(given) or status)
+    monkeypatch.setattr(stream_job, "launch", noting(done, status))
     with pytest.raises(SystemExit) if status else nullcontext() as caught:
         job.run_job()
     assert done == [(is_quiet, not is_quiet), "signals", job]
@@ -224,7 +235,7 @@ def test_a_job_is_checked_before_it_is_sent(
     alias: str, has_keys: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from cdxmill.jobs.launcher import stream_job
-    from cdxmill.jobs.launcher.hadoop_step import HadoopStep
+    from cdxmill.jobs.launcher.hadoop_step import KEYS, HadoopStep
 
     job, done = Tags(["--no-conf", "-r", alias, "x"]), list[tuple[Any, ...]]()
     first, second = (
@@ -234,12 +245,12 @@ def test_a_job_is_checked_before_it_is_sent(
     step = HadoopStep([], ["index"], None, {}, {}, files={"own": tmp_path / "own"})
     archive = tmp_path / "nodes.zip"
 
-    def note(name: str, result: object = None) -> None:
+    def note(name: str, result: object = None, place: object = stream_job) -> None:
         def noted(*given: Any) -> object:
             done.append((name, *[getattr(one, "name", one) for one in given if not isinstance(one, Path)]))
             return result
 
-        monkeypatch.setattr(stream_job, name, noted)
+        monkeypatch.setattr(place, name, noted)
 
     def arguments(found: HadoopStep, *given: Any) -> dict[str, Any]:
         return {"step": found, "given": given}
@@ -253,13 +264,13 @@ def test_a_job_is_checked_before_it_is_sent(
     note("arguments_of", {"of": "the job"})
     monkeypatch.setattr(stream_job, "runner_arguments", arguments)
     monkeypatch.setattr(job, "first_runner", lambda: first)
-    monkeypatch.setattr(job, "hadoop_step", lambda *_: done.append(("hadoop_step",)) or step)
+    note("hadoop_step", step, job)
     made: list[dict[str, Any]] = []
-    monkeypatch.setattr(job, "_make", lambda given: made.append(given) or second)
+    monkeypatch.setattr(job, "_make", noting(made, second))
     with job._held_by_run:
         assert job._hadoop_runner() is second
     (given,) = made
-    keys = {stream_job.KEYS: tmp_path / "keys"} if has_keys and alias == "hadoop" else {}
+    keys = {KEYS: tmp_path / "keys"} if has_keys and alias == "hadoop" else {}
     sent = step._replace(files={"own": tmp_path / "own", **keys})
     places = {"hadoop_tmp_dir": "hdfs:///t"} if alias == "hadoop" else {}
     assert given == {"step": sent, "given": (["python3"], archive, {"of": "the job", **places})}
@@ -300,7 +311,7 @@ def test_a_job_runs_and_is_finished_with_its_runner(monkeypatch: pytest.MonkeyPa
 
     runner: Any = Runner()
     monkeypatch.setattr(job, "make_runner", lambda: runner)
-    monkeypatch.setattr(job, "finish", lambda given: done.append("finished") or 7)
+    monkeypatch.setattr(job, "finish", noting(done, 7, "finished"))
     assert job.run_all() == 7
     assert job.runner is runner
     assert done == ["ran", "finished", "removed"]

@@ -38,9 +38,9 @@ def inquiry(collection: Collection, url: str = MANY, **asked: Any) -> Inquiry:
 
 
 def test_a_question_that_cannot_be_asked_is_refused(local: Source) -> None:
-    for asked in ({"filter": "~status:["}, {"sort": "closest"}, {"from_ts": "x"}):
+    for query in Query(filter="~status:["), Query(sort="closest"), Query(from_ts="x"):
         with pytest.raises(RequestError) as caught:
-            prepare(Query(**asked))
+            prepare(query)
         assert caught.value.code == 400
     with pytest.raises(RequestError, match="not a URL that can be looked up") as caught:
         inquiry(Collection("many", [local], None), MANY, match_type="range")

@@ -21,6 +21,7 @@ from cdxmill.options.cdx_server import CdxServing
 from cdxmill.search.sources import find_sources
 from cdxmill.server import start
 from cdxmill.server.access import AccessRule, Times
+from cdxmill.server.metrics import DIRECTORY
 from cdxmill.server.protocol import WaitingProtocol
 from cdxmill.server.start import find_collections
 
@@ -288,7 +289,7 @@ class Workers:
     def run(self) -> None:
         """Note what a worker finds in its environment."""
         told = json.loads(os.environ[start._SETTINGS])
-        self.seen.append((os.environ.get(start.DIRECTORY), told["clients"]))
+        self.seen.append((os.environ.get(DIRECTORY), told["clients"]))
         self.told.append(told)
         self.processes = [SimpleNamespace(exitcode=code) for code in self.codes]
 
@@ -296,7 +297,7 @@ class Workers:
 @pytest.fixture
 def workers(monkeypatch: pytest.MonkeyPatch) -> type[Workers]:
     """The server starts none, and leaves this process as it is."""
-    for name in (start.DIRECTORY, start._SETTINGS, *start._ENVIRONMENT):
+    for name in (DIRECTORY, start._SETTINGS, *start._ENVIRONMENT):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     monkeypatch.setattr(start, "_Workers", Workers)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import pytest
 
 from cdxmill.errors import StoppedError
-from cdxmill.spark import engine
+from cdxmill.spark import engine, java
 from cdxmill.spark.engine import Engine
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
@@ -74,7 +74,12 @@ def test_where_spark_runs(
     monkeypatch.setattr(
         started, "_defaults", lambda was_submitted: {"kept": "default", "own": str(was_submitted)}
     )
-    monkeypatch.setattr(started, "_open", lambda _, conf: opened.append(conf) or "context")
+
+    def opening(_: object, conf: Conf) -> str:
+        opened.append(conf)
+        return "context"
+
+    monkeypatch.setattr(started, "_open", opening)
     monkeypatch.setattr(started, "_send", lambda: done.append("sent"))
     assert started._start() == started._start() == "context"
     (conf,) = opened
@@ -106,7 +111,7 @@ def test_what_java_prints_is_kept_unless_somebody_reads_it(
 
     root = logging.getLogger()
     monkeypatch.setattr(root, "handlers", list(root.handlers))
-    monkeypatch.setattr(engine.java, "errors_to", lambda said: nullcontext())
+    monkeypatch.setattr(java, "errors_to", lambda said: nullcontext())
     fake = SimpleNamespace(SparkContext=make)
     started = Engine("local[1]")
     monkeypatch.setattr(started, "_directory", lambda: tmp_path)
@@ -132,7 +137,7 @@ def test_an_own_java_ends_at_once_after_a_success_only(
     done: list[str] = []
     started = Engine()
     started._context, started._is_own = SimpleNamespace(stop=lambda: done.append("stopped")), is_own
-    monkeypatch.setattr(engine.java, "end", lambda *_: done.append("ended"))
+    monkeypatch.setattr(java, "end", lambda *_: done.append("ended"))
     given: Any = (kind, None, None)
     started._end(*given)
     assert done == ["ended" if is_own and kind is None else "stopped"]
@@ -193,7 +198,7 @@ def test_no_file_of_errors_stays_open(tmp_path: Path, monkeypatch: pytest.Monkey
         return taken[-1]
 
     monkeypatch.setattr(os, "dup", noted)
-    with engine.java.errors_to(tmp_path / "log"):
+    with java.errors_to(tmp_path / "log"):
         os.write(2, b"a trace")
     (number,) = taken
     with pytest.raises(OSError, match="Bad file descriptor"):
@@ -225,6 +230,6 @@ def test_an_archive_gets_its_name_when_java_has_written_it(has_part: bool, tmp_p
         def stop(self) -> None:
             done.append("stopped")
 
-    engine.java.end(Context(), part if has_part else None)
+    java.end(Context(), part if has_part else None)
     assert done == ["stopped", "shut down", "closed", *(["waited"] if has_part else [])]
     assert [path.name for path in tmp_path.iterdir()] == ([part.stem] if has_part else [])
