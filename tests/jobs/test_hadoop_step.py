@@ -9,6 +9,14 @@ from typing import Any
 
 import pytest
 
+OF_THE_USER = {
+    "jobconf": {"a": "of the user", "u": "1"},
+    "upload_files": ["mine#m"],
+    "upload_archives": ["x.zip#x"],
+    "kept": 1,
+}
+"""Arguments that a job has from its user."""
+
 
 @pytest.mark.parametrize("reducer", [None, ["shard", "--cluster", "c"]])
 def test_a_step_is_described_for_mrjob(reducer: list[str] | None, tmp_path: Path) -> None:
@@ -25,14 +33,8 @@ def test_a_step_is_described_for_mrjob(reducer: list[str] | None, tmp_path: Path
         output_dir="hdfs:///out",
         files={"splits": tmp_path / "own"},
     )
-    own = {
-        "jobconf": {"a": "of the user", "u": "1"},
-        "upload_files": ["mine#m"],
-        "upload_archives": ["x.zip#x"],
-        "kept": 1,
-    }
     archive = tmp_path / "nodes.zip"
-    found = runner_arguments(step, ["python3", "-I"], archive, own)
+    found = runner_arguments(step, ["python3", "-I"], archive, OF_THE_USER)
     commands = {
         kind: {"type": "command", "command": ["python3", "-I", "cdxmill_nodes/hadoop_task.py", *words]}
         for kind, words in (("mapper", ["chunks", "x"]), ("reducer", reducer))
@@ -58,9 +60,18 @@ def test_a_step_is_described_for_mrjob(reducer: list[str] | None, tmp_path: Path
         "bootstrap_mrjob": False,
         "check_input_paths": False,
     }
+
+
+def test_a_step_may_have_no_files_and_settings_of_its_own(tmp_path: Path) -> None:
+    from cdxmill.jobs.launcher.hadoop_step import HadoopStep, runner_arguments
+
+    archive = tmp_path / "nodes.zip"
     alone = runner_arguments(HadoopStep([], ["index"], None, {}, {}), ["python3"], archive, {})
     assert (alone["upload_files"], alone["upload_archives"]) == ([], [f"{archive}#cdxmill_nodes"])
-    assert set(alone["jobconf"]) == set(found["jobconf"]) - {"a", "u"}
+    assert alone["jobconf"] == {
+        "stream.map.input.ignoreKey": "true",
+        "mapreduce.input.lineinputformat.linespermap": "1",
+    }
 
 
 def test_what_the_user_has_set_stays_and_files_of_this_machine_are_sent(tmp_path: Path) -> None:

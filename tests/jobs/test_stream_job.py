@@ -229,6 +229,33 @@ def test_a_runner_is_made_after_the_checks(runner: str, monkeypatch: pytest.Monk
     assert done == ["checked", "hadoop" if runner == "hadoop" else ["work"]]
 
 
+STEPS = (
+    "arguments_of",
+    "check_engine",
+    "use_storage",
+    "hadoop_step",
+    "keys_file",
+    "libraries_of",
+    "pack_archive",
+    "python_of",
+    "use_storage",
+    "add_files",
+    "tag_application",
+    "own_temporary_directory",
+)
+"""What is done before a job runs on Hadoop, in its order."""
+
+
+def named(name: str, done: list[tuple[Any, ...]], result: object) -> Callable[..., object]:
+    """A function that notes its name and what it is given, without paths."""
+
+    def noted(*given: Any) -> object:
+        done.append((name, *[getattr(one, "name", one) for one in given if not isinstance(one, Path)]))
+        return result
+
+    return noted
+
+
 @pytest.mark.parametrize("alias", ["hadoop", "emr"])
 @pytest.mark.parametrize("has_keys", [False, True])
 def test_a_job_is_checked_before_it_is_sent(
@@ -245,26 +272,19 @@ def test_a_job_is_checked_before_it_is_sent(
     step = HadoopStep([], ["index"], None, {}, {}, files={"own": tmp_path / "own"})
     archive = tmp_path / "nodes.zip"
 
-    def note(name: str, result: object = None, place: object = stream_job) -> None:
-        def noted(*given: Any) -> object:
-            done.append((name, *[getattr(one, "name", one) for one in given if not isinstance(one, Path)]))
-            return result
-
-        monkeypatch.setattr(place, name, noted)
-
-    def arguments(found: HadoopStep, *given: Any) -> dict[str, Any]:
-        return {"step": found, "given": given}
-
-    for name in ("check_engine", "use_storage", "add_files", "tag_application", "own_temporary_directory"):
-        note(name)
-    note("keys_file", tmp_path / "keys" if has_keys else None)
-    note("pack_archive", archive)
-    note("libraries_of", ["a library"])
-    note("python_of", ["python3"])
-    note("arguments_of", {"of": "the job"})
-    monkeypatch.setattr(stream_job, "runner_arguments", arguments)
+    results = {
+        "keys_file": tmp_path / "keys" if has_keys else None,
+        "pack_archive": archive,
+        "libraries_of": ["a library"],
+        "python_of": ["python3"],
+        "arguments_of": {"of": "the job"},
+        "hadoop_step": step,
+    }
+    for name in sorted(set(STEPS)):
+        place = job if name == "hadoop_step" else stream_job
+        monkeypatch.setattr(place, name, named(name, done, results.get(name)))
+    monkeypatch.setattr(stream_job, "runner_arguments", lambda found, *given: {"step": found, "given": given})
     monkeypatch.setattr(job, "first_runner", lambda: first)
-    note("hadoop_step", step, job)
     made: list[dict[str, Any]] = []
     monkeypatch.setattr(job, "_make", noting(made, second))
     with job._held_by_run:
@@ -276,20 +296,8 @@ def test_a_job_is_checked_before_it_is_sent(
     assert given == {"step": sent, "given": (["python3"], archive, {"of": "the job", **places})}
     words = next((words for name, *words in done if name == "keys_file"), [])
     assert all("index" in text for text in words)
-    assert [call[0] for call in done] == [
-        "arguments_of",
-        "check_engine",
-        "use_storage",
-        "hadoop_step",
-        *(["keys_file"] if alias == "hadoop" else []),
-        "libraries_of",
-        "pack_archive",
-        "python_of",
-        "use_storage",
-        "add_files",
-        "tag_application",
-        *(["own_temporary_directory"] if alias == "hadoop" else []),
-    ]
+    of_hadoop = ("keys_file", "own_temporary_directory")
+    assert [call[0] for call in done] == [one for one in STEPS if alias == "hadoop" or one not in of_hadoop]
     assert [call[1] for call in done if call[0] == "use_storage"] == ["first", "second"]
 
 

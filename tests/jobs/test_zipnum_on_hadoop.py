@@ -109,6 +109,18 @@ def test_the_step_sends_lines_to_a_reducer_per_shard(
     assert b"b 2020" in shared.read_bytes()
 
 
+def noted(done: list[tuple[str, object]], name: str, scheme: str) -> Any:
+    """A directory that notes what is done with it."""
+    return SimpleNamespace(
+        url=f"{scheme}:///c",
+        get=lambda patterns, _: done.append((f"get {name}", patterns)),
+        put=lambda paths: done.append((f"put {name}", [path.name for path in paths])),
+        make=lambda: done.append((f"make {name}", None)),
+        remove=lambda names: done.append((f"remove {name}", names)),
+        names=lambda: ["cdx-00000.gz", ".cdx-7.tmp"],
+    )
+
+
 @pytest.mark.parametrize("has_parts", [False, True])
 @pytest.mark.parametrize("scheme", ["file", "hdfs"])
 def test_the_manifest_is_written_last_and_what_tasks_left_is_removed(
@@ -118,20 +130,12 @@ def test_the_manifest_is_written_last_and_what_tasks_left_is_removed(
 
     done: list[tuple[str, object]] = []
 
-    def fake(name: str) -> Any:
-        return SimpleNamespace(
-            url=f"{scheme}:///c",
-            get=lambda patterns, _: done.append((f"get {name}", patterns)),
-            put=lambda paths: done.append((f"put {name}", [path.name for path in paths])),
-            make=lambda: done.append((f"make {name}", None)),
-            remove=lambda names: done.append((f"remove {name}", names)),
-            names=lambda: ["cdx-00000.gz", ".cdx-7.tmp"],
-        )
-
     def write(*given: Any) -> None:
         done.append(("write", given[1:]))
 
-    cluster._cluster, cluster._parts = fake("cluster"), fake("parts") if has_parts else None
+    cluster._cluster, cluster._parts = noted(done, "cluster", scheme), None
+    if has_parts:
+        cluster._parts = noted(done, "parts", scheme)
     cluster._build = build = ZipnumOptions(
         shards=2, block_lines=7, compressor=Compressor("zlib", 3, 5), location="/x" if has_parts else None
     )
@@ -190,7 +194,6 @@ def test_an_input_is_not_replaced(path: str, is_shard: bool) -> None:
         ("/c/", "hadoop", "hdfs:///c"),
         ("s3://b/c/", "hadoop", "s3://b/c"),
         ("s3://b/c", "emr", "s3://b/c"),
-        ("/c", "emr", None),
     ],
 )
 @pytest.mark.parametrize("parts", [None, "same", "gs://b/parts"])
@@ -198,7 +201,7 @@ def test_an_input_is_not_replaced(path: str, is_shard: bool) -> None:
 def test_the_places_of_a_cluster_are_tried_and_held_before_the_job(
     directory: str,
     alias: str,
-    url: str | None,
+    url: str,
     parts: str | None,
     points: tuple[bytes, ...] | None,
     monkeypatch: pytest.MonkeyPatch,
@@ -229,11 +232,6 @@ def test_the_places_of_a_cluster_are_tried_and_held_before_the_job(
     build = ZipnumOptions(points=points, replace=True)
     given = directory if parts == "same" else parts
     with ExitStack() as holding:
-        if url is None:
-            with pytest.raises(UsageError, match=r"^/c: not a URL; on EMR give --zipnum-dir s3://"):
-                zipnum_on_hadoop.ClusterOnHadoop(directory, given, build, runner, holding)
-            assert done == []
-            return
         made = zipnum_on_hadoop.ClusterOnHadoop(directory, given, build, runner, holding)
         beside = [f"tried {parts}"] if parts == "gs://b/parts" else []
         assert done == [f"tried {url}", f"held {url}", (url, True), *beside]
