@@ -33,8 +33,7 @@ def test_a_step_is_described_for_mrjob(reducer: list[str] | None, tmp_path: Path
         output_dir="hdfs:///out",
         files={"splits": tmp_path / "own"},
     )
-    archive = tmp_path / "nodes.zip"
-    found = runner_arguments(step, ["python3", "-I"], archive, OF_THE_USER)
+    found = runner_arguments(step, ["python3", "-I"], tmp_path / "nodes.zip", OF_THE_USER)
     commands = {
         kind: {"type": "command", "command": ["python3", "-I", "cdxmill_nodes/hadoop_task.py", *words]}
         for kind, words in (("mapper", ["chunks", "x"]), ("reducer", reducer))
@@ -55,7 +54,7 @@ def test_a_step_is_described_for_mrjob(reducer: list[str] | None, tmp_path: Path
             "mapreduce.input.lineinputformat.linespermap": "7",
         },
         "upload_files": ["mine#m", f"{tmp_path}/own#splits"],
-        "upload_archives": ["x.zip#x", f"{archive}#cdxmill_nodes"],
+        "upload_archives": ["x.zip#x", f"{tmp_path}/nodes.zip#cdxmill_nodes"],
         "extra_args": [],
         "bootstrap_mrjob": False,
         "check_input_paths": False,

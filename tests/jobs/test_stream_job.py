@@ -294,8 +294,7 @@ def test_a_job_is_checked_before_it_is_sent(
     sent = step._replace(files={"own": tmp_path / "own", **keys})
     places = {"hadoop_tmp_dir": "hdfs:///t"} if alias == "hadoop" else {}
     assert given == {"step": sent, "given": (["python3"], archive, {"of": "the job", **places})}
-    words = next((words for name, *words in done if name == "keys_file"), [])
-    assert all("index" in text for text in words)
+    assert all("index" in words[0] for name, *words in done if name == "keys_file")
     of_hadoop = ("keys_file", "own_temporary_directory")
     assert [call[0] for call in done] == [one for one in STEPS if alias == "hadoop" or one not in of_hadoop]
     assert [call[1] for call in done if call[0] == "use_storage"] == ["first", "second"]
