@@ -235,13 +235,12 @@ def _open_sized(arguments: LookupArguments, prepared: PreparedQuery, skipped: _S
     with ExitStack() as files:
         sources = find_sources(arguments.cluster, None, arguments.newest_crawls)
         found = open_present(sources, files, arguments, skipped)
+        skip = skipped if arguments.input is None else skipped.unless_corrupt
         if not arguments.by_source:
-            several = SeveralSources(list(found), list(found.values()), arguments, skipped)
+            several = SeveralSources(list(found), list(found.values()), arguments, skip)
             yield [([], _size_of(arguments, several))]
             return
-        each = [
-            (one, SeveralSources([one], [searched], arguments, skipped)) for one, searched in found.items()
-        ]
+        each = [(one, SeveralSources([one], [searched], arguments, skip)) for one, searched in found.items()]
         yield [([source.name], _size_of(arguments, one)) for source, one in each]
 
 

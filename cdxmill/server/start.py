@@ -105,8 +105,8 @@ def serve(asked: CdxServing) -> int:
         say(f"http://{host_of(asked.bind)}:{listener.getsockname()[1]}/: {', '.join(named)}")
         workers = _Workers(_config(asked.workers), [listener])
         workers.run()
-        stopped = [one.exitcode for one in workers.processes if one.exitcode not in (0, None)]
-    if any(code == uvicorn.config.STARTUP_FAILURE for code in stopped):
+        stopped = [one.exitcode for one in workers.processes]
+    if uvicorn.config.STARTUP_FAILURE in stopped:
         raise StoppedError("the server could not start; see the messages above")
     return 0
 
@@ -225,8 +225,8 @@ def _checked_name(name: str, place: str) -> str:
 
 
 def _split(text: str) -> tuple[str, str]:
-    name, equals, place = text.partition("=")
-    return (name, place) if equals and place and _NAME.fullmatch(name) else ("", text)
+    name, _, place = text.partition("=")
+    return (name, place) if place and _NAME.fullmatch(name) else ("", text)
 
 
 def _own_name(source: Source, place: str) -> str:

@@ -85,6 +85,9 @@ A, D = line("a"), line("d")
         ("C,f.cdxj a.com --count", 0, "1\n", []),
         ("C,f.cdxj a.com --count --by-source", 0, "1\tC\n1\tf.cdxj\n", []),
         ("C,f.cdxj -i good --count --by-source", 0, "1\ta.com\tC\n1\ta.com\tf.cdxj\n1\td.com\tC\n0\td.com\tf.cdxj\n", []),
+        ("C,f.cdxj -i corrupt --count", 1, "1\ta.com\n1\td.com\n", [f"{CORRUPT}; z.com: not counted"]),
+        ("C,f.cdxj z.com --count", 1, "0\n", [CORRUPT]),
+        ("C,f.cdxj -i corrupt --count --by-source", 1, "1\ta.com\tC\n1\ta.com\tf.cdxj\n0\tz.com\tf.cdxj\n1\td.com\tC\n0\td.com\tf.cdxj\n", [f"{CORRUPT}; z.com: not counted"]),
         ("C a.com --show-num-pages", 0, '{"pages": 1, "pageSize": 10, "blocks": 1}\n', []),
         ("C a.com --show-num-pages --by-source", 0, '{"pages": 1, "pageSize": 10, "blocks": 1}\tC\n', []),
         ("C,f.cdxj a.com --show-num-pages", 0, '{"pages": 1, "pageSize": 10, "blocks": 2}\n', []),
@@ -131,3 +134,18 @@ def test_urls_are_those_of_a_file_or_of_standard_input(monkeypatch: pytest.Monke
 def test_what_is_read_once_is_not_read_twice(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["lookup", "-", "-i", "-"]) == 2
     assert capfd.readouterr().out == ""
+
+
+def test_crawls_are_printed_with_their_titles_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def crawls(name: str, newest: int) -> list[SimpleNamespace]:
+        assert (name, newest) == ("CC-*", 2)
+        return [
+            SimpleNamespace(name="CC-2", title="May\n 2024 "),
+            SimpleNamespace(name="CC-1", title="\udcff"),
+        ]
+
+    monkeypatch.setattr("cdxmill.cluster.find.crawls_like", crawls)
+    assert main(["crawls", "CC-*", "--newest-crawls", "2"]) == 0
+    assert capfd.readouterr() == ("CC-2\tMay 2024\nCC-1\t?\n", "")

@@ -179,3 +179,19 @@ def test_a_header_line_has_a_longest_size() -> None:
     longest = b"http://a.b/".ljust(MAX_LINE - len(rest), b"x") + rest
     assert parse_arc_header(longest) is not None
     assert parse_arc_header(b"http://a.b/x" + longest[11:]) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [
+        (b"filedesc://a.arc", b"warcinfo"),
+        (b"http://a.b/filedesc://", b"response"),
+        (b"dns:a.b", b"response"),
+    ],
+)
+def test_the_first_record_describes_the_file(url: bytes, kind: bytes) -> None:
+    found = parse_arc_header(url + b" 0.0.0.0 20080430204825 text/plain 10\nbody")
+    assert found is not None
+    headers, start = found
+    assert (headers[b"warc-type"], headers[b"warc-target-uri"]) == (kind, url)
+    assert start == len(url) + len(b" 0.0.0.0 20080430204825 text/plain 10\n")

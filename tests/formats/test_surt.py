@@ -303,3 +303,15 @@ def test_the_cache_of_origins_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_the_time_for_nested_escapes_grows_with_their_length() -> None:
     assert surt(b"http://a/" + b"%3" * 100_000 + b"4") == b"a)/4"
     assert surt(b"http://a/%" + b"25" * 100_000 + b"41") == b"a)/a"
+
+
+@pytest.mark.parametrize("port", [b"0" * 4301, b"9" * 4301, b"65536", b"x", b"-1"])
+def test_a_port_is_a_short_number(port: bytes) -> None:
+    with pytest.raises(ValueError, match=r"^port is not a number up to 65535: "):
+        surt(b"http://user@a.com:" + port + b"/")
+
+
+def test_a_host_may_be_a_number_of_as_many_digits_as_python_reads() -> None:
+    assert surt(b"http://" + b"0" * 4299 + b"1/") == b"1,0,0,0)/"
+    with pytest.raises(ValueError, match=r"^host is a number of 4301 digits$"):
+        surt(b"http://" + b"0" * 4300 + b"1/")

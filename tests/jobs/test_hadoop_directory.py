@@ -224,3 +224,24 @@ def test_a_private_file_stays_private_where_only_the_hadoop_command_reaches(
     first, second = (tmp_path / "asked").read_text().splitlines()
     assert first == "fs -D fs.permissions.umask-mode=077 -put -f - s3://b/600"
     assert second == "fs -put -f - s3://b/644"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "most", "groups"),
+    [
+        ({}, 5, []),
+        ({"a": 0, "b": 0}, 5, [["a", "b"]]),
+        ({"a": 1, "b": 1}, 0, [["a"], ["b"]]),
+        ({"a": 2, "b": 1, "c": 1}, 2, [["a"], ["b", "c"]]),
+        ({"a": 2, "b": 1, "c": 1}, 4, [["a", "b", "c"]]),
+        ({"a": 2, "b": 1, "c": 1}, 3, [["a"], ["b", "c"]]),
+        ({"a": 3, "b": 3, "c": 2, "d": 1}, 5, [["a", "c"], ["b", "d"]]),
+        ({"b": 5, "a": 1}, 3, [["b"], ["a"]]),
+    ],
+)
+def test_each_input_is_in_one_group_of_about_the_size(
+    sizes: dict[str, int], most: int, groups: list[list[str]]
+) -> None:
+    from cdxmill.jobs.launcher.hadoop_inputs import group_inputs
+
+    assert group_inputs(sizes, most) == groups

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cdxmill.errors import StoppedError, UsageError
-from cdxmill.storage.hadoop import hdfs, pick, site
+from cdxmill.storage.hadoop import hadoop_fs, hdfs, pick, site
 from tests.storage.name_node import name_node
 
 SHELL = Path(__file__).parents[1] / "storage/hadoop_shell.py"
@@ -92,6 +92,15 @@ def test_which_directories_the_command_is_asked_for(
         pick._picked.cache_clear()
         assert directory_of(url, runner(alias)).is_near is is_near
     pick._picked.cache_clear()
+
+
+def test_hdfs_is_far_where_only_the_command_reaches_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cdxmill.jobs.launcher import hadoop_directory
+
+    monkeypatch.setattr(hadoop_directory, "storage_of", lambda url: hadoop_fs)
+    assert not hadoop_directory.RemoteDirectory("hdfs:///a").is_near
+    monkeypatch.setattr(hadoop_directory, "storage_of", lambda url: hdfs)
+    assert hadoop_directory.RemoteDirectory("hdfs:///a").is_near
 
 
 def test_archives_are_not_compared_where_each_look_starts_a_command(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from cdxmill.errors import UsageError
+from cdxmill.server import limits
 from cdxmill.server.limits import ClientLimits
 from cdxmill.server.start import find_collections
 
@@ -79,6 +83,39 @@ def test_workers_count_together(limited: Limited, tmp_path: Path) -> None:
     assert [one.wait() for one in (limited, other) * 10] == [0] * 20
     assert limited.wait() == other.wait() == 0.5
     other.limits.close()
+
+
+def test_a_worker_holds_the_row_of_a_client_while_it_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[tuple[int, int, int]] = []
+    fake = SimpleNamespace(
+        LOCK_EX=fcntl.LOCK_EX, LOCK_UN=fcntl.LOCK_UN, lockf=lambda _, *given: done.append(given)
+    )
+    monkeypatch.setattr(limits, "fcntl", fake)
+    limited = Limited(2, tmp_path / "clients")
+    clients = [f"1.2.3.{number}" for number in range(9)]
+    for client in clients:
+        limited.wait(client)
+    held, free = done[::2], done[1::2]
+    places = [place for _, _, place in held]
+    assert held == [(fcntl.LOCK_EX, 1, place) for place in places]
+    assert free == [(fcntl.LOCK_UN, 1, place) for place in places]
+    assert len(set(places)) == len(clients)
+    assert {place % 24 for place in places} == {0}, "a row has 24 bytes"
+    assert max(places) > 1 << 16
+    limited.limits.close()
+
+
+def test_a_table_is_private_and_is_given_back(tmp_path: Path) -> None:
+    limited = Limited(2, tmp_path / "clients")
+    assert (tmp_path / "clients").stat().st_mode & 0o777 == 0o600
+    file = limited.limits._file
+    os.fstat(file)
+    limited.limits.close()
+    assert limited.limits._table.closed
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(file)
 
 
 def test_collections_are_named_by_the_user_or_by_their_directory(tmp_path: Path) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from uvicorn import Config
@@ -20,6 +21,7 @@ from cdxmill.options.cdx_server import CdxServing
 from cdxmill.search.sources import find_sources
 from cdxmill.server import start
 from cdxmill.server.access import AccessRule, Times
+from cdxmill.server.metrics import DIRECTORY
 from cdxmill.server.protocol import WaitingProtocol
 from cdxmill.server.start import find_collections
 
@@ -91,6 +93,28 @@ def test_names_that_paths_need_are_refused(name: str, place: str) -> None:
 def test_a_name_has_few_characters(name: str) -> None:
     with pytest.raises(UsageError, match="cannot be the name of a collection"):
         start._checked_name(name, "x")
+
+
+def test_clusters_of_one_name_are_a_collection_if_all_were_given_it(place: str, tmp_path: Path) -> None:
+    (tmp_path / "crawl/indexes").mkdir(parents=True)
+    below = str(tmp_path / "crawl/indexes")
+    Path(below, "cluster.idx").touch()
+
+    def named(*given: str) -> dict[str, int]:
+        return {name: len(sources) for name, sources in find_collections(given).items()}
+
+    assert named(place) == {"a.cdxj": 1}
+    assert named(below) == named(below + "/") == {"crawl": 1}
+    assert named(f"x={place}", f"y={place}", f"x={below}") == {"x": 2, "y": 1}
+    assert named(f"x={place}", f"x={place}", f"x={place}") == {"x": 3}
+    for given in (
+        [place, place],
+        [place, f"a.cdxj={place}"],
+        [f"a.cdxj={place}", place],
+        [f"crawl={place}", below],
+    ):
+        with pytest.raises(UsageError, match=r"two collections are named \S+; give them names: NAME="):
+            find_collections(given)
 
 
 def source_of(**what: object) -> SimpleNamespace:
@@ -255,6 +279,7 @@ class Workers:
     """In place of processes: they note their environment and end."""
 
     seen: ClassVar[list[tuple[str | None, str]]] = []
+    told: ClassVar[list[dict[str, Any]]] = []
     codes: ClassVar[list[int | None]] = []
 
     def __init__(self, config: Config, sockets: list[socket.socket]) -> None:
@@ -263,21 +288,22 @@ class Workers:
 
     def run(self) -> None:
         """Note what a worker finds in its environment."""
-        self.seen.append(
-            (os.environ.get(start.DIRECTORY), json.loads(os.environ[start._SETTINGS])["clients"])
-        )
+        told = json.loads(os.environ[start._SETTINGS])
+        self.seen.append((os.environ.get(DIRECTORY), told["clients"]))
+        self.told.append(told)
         self.processes = [SimpleNamespace(exitcode=code) for code in self.codes]
 
 
 @pytest.fixture
 def workers(monkeypatch: pytest.MonkeyPatch) -> type[Workers]:
     """The server starts none, and leaves this process as it is."""
-    for name in (start.DIRECTORY, start._SETTINGS, *start._ENVIRONMENT):
+    for name in (DIRECTORY, start._SETTINGS, *start._ENVIRONMENT):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     monkeypatch.setattr(start, "_Workers", Workers)
     monkeypatch.setattr(start, "_raise_file_limit", lambda: None)
     monkeypatch.setattr(Workers, "seen", [])
+    monkeypatch.setattr(Workers, "told", [])
     monkeypatch.setattr(Workers, "codes", [])
     return Workers
 
@@ -304,3 +330,54 @@ def test_a_worker_that_could_not_start_stops_the_server(
     workers.codes.extend(codes)
     with pytest.raises(StoppedError, match="could not start") if is_stopped else nullcontext():
         start.serve(CdxServing(clusters=[f"web={place}"], port=0))
+
+
+@pytest.mark.parametrize(
+    ("replay", "told"),
+    [(None, None), ("http://r", "http://r/"), ("http://r/", "http://r/"), ("http://r//", "http://r/")],
+)
+def test_workers_get_what_was_asked_for(
+    replay: str | None, told: str | None, place: str, tmp_path: Path, workers: type[Workers]
+) -> None:
+    (tmp_path / "rules.aclj").write_text('com,a)/ - {"access": "block"}\n')
+    rules, log = str(tmp_path / "rules.aclj"), str(tmp_path / "log")
+    asked = CdxServing(
+        clusters=[f"web={place}", f"two={place}"],
+        access=[rules],
+        embargo="before:2020",
+        replay=replay,
+        rate=3,
+        log=log,
+        cache=5,
+        port=0,
+    )
+    assert start.serve(asked) == 0
+    (found,) = workers.told
+    assert {name: value for name, value in found.items() if name not in ("shared", "clients")} == {
+        "clusters": {"web": [place], "two": [place]},
+        "access": [rules],
+        "embargo": "before:2020",
+        "replay": told,
+        "rate": 3,
+        "log": log,
+        "cache": 5 << 20,
+    }
+
+
+def test_a_server_says_where_it_is_and_prepares_for_many_connections(
+    place: str,
+    workers: type[Workers],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(start, "_raise_file_limit", lambda: done.append("limit"))
+    assert start.serve(CdxServing(clusters=[f"web={place}", f"two={place}"], port=0)) == 0
+    assert done == ["limit"]
+    assert re.fullmatch(r"http://127\.0\.0\.1:[1-9]\d*/: web, two\n", capsys.readouterr().err)
+
+
+def test_no_worker_starts_for_what_none_could_use(place: str, workers: type[Workers]) -> None:
+    with pytest.raises(UsageError, match="invalid embargo"):
+        start.serve(CdxServing(clusters=[f"web={place}"], embargo="x", port=0))
+    assert workers.seen == []

@@ -41,6 +41,7 @@ def archive_of(home: Path) -> Path:
 def test_an_archive_is_written_once_and_then_used(home: Path) -> None:
     written, part = java.options(str(home))
     assert part == Path(f"{archive_of(home)}.{os.getpid()}")
+    assert len(archive_of(home).stem) == 16
     assert f'"-XX:ArchiveClassesAtExit={part}"' in written
     archive_of(home).touch()
     used = f'"-XX:SharedArchiveFile={part.with_suffix("")}"'

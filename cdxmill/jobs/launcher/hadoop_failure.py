@@ -77,7 +77,7 @@ class Complaints(logging.Handler):
         Raises StoppedError if another run has taken the output.
         """
         renew_held()
-        line = record.getMessage().strip().removeprefix("STDERR: ")
+        line = record.getMessage().strip().removeprefix("STDERR:").lstrip()
         if running := _RUNNING.match(line):
             self.application = f"application_{running[1]}"
         elif (
