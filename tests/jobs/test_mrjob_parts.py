@@ -6,8 +6,6 @@ If one of these tests fails with another version of mrjob, that file is the one 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,17 +39,6 @@ def test_no_other_module_uses_a_private_name_of_mrjob() -> None:
         if path != PARTS and re.search(r"^\s*(?:from|import) mrjob\b", path.read_text(), re.M)
     }
     assert imports == set()
-
-
-def test_no_job_imports_pyspark_and_whoever_had_it_keeps_it() -> None:
-    code = (
-        "import sys; sys.modules['pyspark'] = kept = object();"
-        "from cdxmill.jobs.launcher.mrjob_parts import runner_class;"
-        "assert sys.modules.pop('pyspark') is kept;"
-        "runner_class('local'), runner_class('hadoop');"
-        "assert 'pyspark' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, cwd=ROOT)
 
 
 def job(*words: str) -> object:

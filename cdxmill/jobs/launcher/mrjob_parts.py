@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -45,24 +45,7 @@ if sys.version_info < (3, 12):
 
         remove_shim()
 
-
-@contextmanager
-def _without(module: str) -> Iterator[None]:
-    """A module that what is imported meanwhile cannot import."""
-    before = sys.modules.get(module)
-    sys.modules[module] = None  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        del sys.modules[module]
-        if before is not None:
-            sys.modules[module] = before
-
-
 try:
-    # It imports PySpark, if it is installed, for Spark steps, which the jobs have not: half of the start.
-    with _without("pyspark"):
-        import mrjob.bin  # noqa: F401
     from mrjob.conf import load_opts_from_mrjob_confs
     from mrjob.fs.hadoop import HadoopFilesystem
     from mrjob.job import MRJob
