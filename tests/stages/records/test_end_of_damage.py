@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdxmill.capture import Damage
+from cdxmill.stages.records.parse_header import FETCH_IF_MISSING, NOT_AN_ARCHIVE, REPAIR
 from cdxmill.stages.records.read_plain import read_plain
 from cdxmill.stages.window import Window
 
@@ -56,6 +57,34 @@ CASES: dict[str, tuple[list[bytes], str]] = {
         [warc(b"text\r\n\r\n" + arc(b"t") + b"?", version=b"WARC/7.0") + C],
         "1",
     ),
+    "garbage before an ARC record with the line ends of two": ([b"garbage line\n" + arc(b"") + b"\n"], "1"),
+    "a version that breaks off before an ARC record": (
+        [warc(b""), b"WARC/1" + arc(b"") + b"\n", arc(HTTP), b"\n"],
+        "r0r ",
+    ),
+    "a header breaks off behind a record with the usual line ends": (
+        [warc(b""), b"\r\n", b"WARC/1.0\r\nWAR" + warc(b"t\r\n") + C + b"\r\n"],
+        "r 1",
+    ),
+    "a block without closing before garbage": ([warc(b"") + b"\n?"], "0"),
+    "the length leads to a blank line inside the payload": (
+        [warc(b"X/1.0\r\nWARC-Type: a\r\n\r\n" + warc(b"t\r\n"), 71) + C + C],
+        "1",
+    ),
+    "an ARC length leads into a line": (
+        [arc(b"t\r\nWARC")[:-1] + b"/1.0\r\nWARC-T"],
+        "0",
+    ),
+    "an ARC record before garbage without a line end": ([arc(b"") + b"?"], "0"),
+    "an ARC record whose first line starts with garbage": ([b"??" + arc(b""), b"\n"], "00"),
+    "a line like an ARC header, with a length that leads nowhere": (
+        [b"?? 20200101000000 text/plain 3\nlonger text\n", arc(b"x")],
+        "0r",
+    ),
+    "a line like an ARC header, with a length that leads to a text": (
+        [b"?? 20200101000000 text/plain 3\nabc\ntext\n", arc(b"x")],
+        "0r",
+    ),
 }
 
 
@@ -76,3 +105,16 @@ def test_damage_ends_where_the_next_record_of_the_file_starts(name: str) -> None
     starts = [sum(map(len, parts[:number])) for number in range(len(parts))]
     wanted = [(start, mark) for start, mark in zip(starts, marks, strict=False) if mark != " "]
     assert seen(b"".join(parts)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("data", "hint"),
+    [
+        (b"garbage", NOT_AN_ARCHIVE),
+        (warc(b"x") + C + b"garbage", FETCH_IF_MISSING),
+        (warc(b"x", None) + C, REPAIR),
+    ],
+)
+def test_the_hint_of_damage_says_what_to_do_about_it(data: bytes, hint: str) -> None:
+    found = list(read_plain(Window(lambda offset, size: data[offset : offset + size])))
+    assert [item.hint for item in found if isinstance(item, Damage)] == [hint]
