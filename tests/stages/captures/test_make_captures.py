@@ -158,3 +158,13 @@ def test_only_metadata_and_resources_are_notes_of_a_crawler(
     found.headers[b"content-type"] = content_type
     options = CaptureOptions(records=frozenset((b"metadata", b"resource", b"response")))
     assert isinstance(select(found, options), Dated) is is_capture
+
+
+@pytest.mark.parametrize(("block", "mime"), [(b"", b"application/http"), (b"H", None)])
+def test_only_a_record_without_a_block_has_the_type_of_its_header_in_place_of_that_in_it(
+    block: bytes, mime: bytes | None
+) -> None:
+    found = record(b"response", b"<one>", block)
+    found.headers[b"content-type"] = b"application/http"
+    made = list(make_captures(iter([found]), b"f", CaptureOptions()))
+    assert [one.mime for one in made if isinstance(one, Capture)] == [mime]
