@@ -6,7 +6,7 @@ import gzip
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import partial
-from io import BytesIO
+from io import BufferedWriter, BytesIO
 from operator import itemgetter
 
 import pytest
@@ -197,3 +197,14 @@ def test_a_sorted_text_is_sent_in_parts_as_soon_as_there_is_more_of_it_than_may_
     found = [gzip.decompress(data) for _, data in read_records(out)]
     assert b"\n".join(found) + b"\n" == b"".join(pieces)
     assert len(found) == number
+
+
+def test_what_is_sent_at_the_end_does_not_wait_in_a_buffer() -> None:
+    raw = BytesIO()
+    out = BufferedWriter(raw)  # type: ignore[arg-type, unused-ignore]
+    sender = ChunkSender(out, BytesIO(), FORM, [], ChunkSizes(held=9, chunk=9))
+    sender.begin()
+    sender.add([b"a line"])
+    sender.keep()
+    sender.end()
+    assert raw.getvalue()
