@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,12 +25,15 @@ from cdxmill.cluster.find import (
     list_url,
     local_directory,
     no_crawl,
+    resolved,
     shard_locations,
+    why_refused,
 )
 from cdxmill.cluster.reader import open_cluster
 from cdxmill.errors import InputError, RefusedError, UsageError
 from cdxmill.storage import s3
-from cdxmill.storage.location import Location, locate
+from cdxmill.storage.location import _OWN_S3, Location, locate
+from cdxmill.storage.reach import Reach, reach_of
 
 from ..storage.range_server import RangeServer, serving
 
@@ -204,9 +208,47 @@ def test_a_rule_alone_says_where_shards_are() -> None:
     rule = ("^/(.)/", r"/data/\1-shards/")
     found = shard_locations(locate("/C"), "a.gz", rule, lambda: listed, lambda _: True)
     assert [place.text for place in found] == ["/data/C-shards/a.gz"]
-    for wrong in (("(", ""), ("a", r"\1")):
-        with pytest.raises(UsageError, match="invalid --shard-index-loc"):
+    check_rule(rule)
+    for wrong in (("(", ""), ("a", r"\1"), ("dir", r"\1")):
+        with pytest.raises(
+            UsageError,
+            match=f"invalid --shard-index-loc {re.escape(repr(wrong[0]))} {re.escape(repr(wrong[1]))}: not",
+        ):
             check_rule(wrong)
+
+
+@pytest.mark.parametrize(
+    ("directory", "location", "is_used"),
+    [
+        ("/C", "hdfs://host/C/a.gz", True),
+        ("https://host/C", "https://host/C/a.gz", True),
+        ("https://host/C", "file:/C/a.gz", False),
+        ("https://host/C", "s3://one/a.gz", False),
+        ("s3://one/C", "s3a://one/D/a.gz", True),
+        ("s3://one/C", "s3://two/C/a.gz", False),
+        ("s3://one/C", "https://host/C/a.gz", True),
+        ("hdfs://host/C", "hdfs://host/D/a.gz", True),
+        ("s3://one/C", "hdfs://host/D/a.gz", False),
+    ],
+)
+def test_a_cluster_of_others_leads_only_to_places_that_its_reader_may_be_led_to(
+    directory: str, location: str, is_used: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in _OWN_S3:
+        monkeypatch.delenv(name, raising=False)
+    assert (why_refused(locate(directory), location) == "") is is_used
+    places = shard_locations(locate(directory), "b.gz", None, lambda: {"b.gz": [location]}, lambda _: False)
+    assert [place.text for place in places] == [location] * is_used + [f"{directory}/b.gz"]
+
+
+@pytest.mark.parametrize("directory", ["https://8.8.8.8/C", "https://10.0.0.1/C"])
+def test_only_a_private_cluster_may_lead_to_hdfs(directory: str) -> None:
+    is_public = locate(directory).content_reach() == Reach.PUBLIC
+    assert bool(why_refused(locate(directory), "hdfs://host/C/a.gz")) is is_public
+    own, other = (
+        reach_of(resolved(locate(directory), f"{place}/a.gz").text) for place in (directory, "http://b")
+    )
+    assert (own, other) == (Reach.ANYWHERE, Reach.PUBLIC if is_public else Reach.NETWORK)
 
 
 @pytest.mark.parametrize(

@@ -284,3 +284,19 @@ def test_a_valid_block_has_an_outline(count: int) -> None:
     found = outline_block(data, 2, 32)
     assert found == search_tree._outline_of(data, DataBlocks(2))
     assert found[1] == [*range(0, 6 * count, 6 * 32), 6 * count]
+
+
+def test_a_range_without_items_gives_no_empty_lists() -> None:
+    reader = reader_of(BY_HAND, 2)
+    for low, high in ((b"aa", b"ab"), (b"b\x01", b"ba"), (b"c\x01", b"d")):
+        assert list(reader.scan(low, high)) == []
+    assert list(map(len, reader.scan(b"a", b"c"))) == [2, 2]
+
+
+def test_the_blocks_of_a_short_range_are_one_request() -> None:
+    items = numbered([b"%06d" % number for number in range(60_000)])
+    reads = Counted(tree_of(items, 1024))
+    reader = opened(reads, 2)
+    assert found(reader, b"030000", b"030150") == wanted(items, b"030000", b"030150")
+    data = reader.header.offset(reader.header.index_blocks)
+    assert len([offset for offset, _ in reads.reads if offset >= data]) == 1

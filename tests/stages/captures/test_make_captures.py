@@ -6,7 +6,7 @@ import pytest
 
 from cdxmill.capture import Capture, Record
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.make_captures import make_captures
+from cdxmill.stages.captures.make_captures import Dated, make_captures, select
 
 URL = b"http://example.com/a"
 
@@ -137,3 +137,34 @@ def test_notes_are_those_of_the_record_that_names_the_capture() -> None:
         (found,) = make_captures(iter([RESPONSE, notes]), b"f", options)
         assert isinstance(found, Capture)
         assert found.charset == charset
+
+
+@pytest.mark.parametrize(
+    ("kind", "content_type", "is_capture"),
+    [
+        (b"metadata", b"application/warc-fields", False),
+        (b"metadata", b"text/anvl; charset=utf-8", False),
+        (b"metadata", b"text/plain", True),
+        (b"resource", b"application/warc-fields", False),
+        (b"resource", b"text/anvl", True),
+        (b"response", b"application/warc-fields", True),
+        (b"response", b"text/anvl", True),
+    ],
+)
+def test_only_metadata_and_resources_are_notes_of_a_crawler(
+    kind: bytes, content_type: bytes, is_capture: bool
+) -> None:
+    found = record(kind, b"<one>", b"HTTP/1.1 200 OK\r\n\r\nHi")
+    found.headers[b"content-type"] = content_type
+    options = CaptureOptions(records=frozenset((b"metadata", b"resource", b"response")))
+    assert isinstance(select(found, options), Dated) is is_capture
+
+
+@pytest.mark.parametrize(("block", "mime"), [(b"", b"application/http"), (b"H", None)])
+def test_only_a_record_without_a_block_has_the_type_of_its_header_in_place_of_that_in_it(
+    block: bytes, mime: bytes | None
+) -> None:
+    found = record(b"response", b"<one>", block)
+    found.headers[b"content-type"] = b"application/http"
+    made = list(make_captures(iter([found]), b"f", CaptureOptions()))
+    assert [one.mime for one in made if isinstance(one, Capture)] == [mime]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import partial
-from io import BytesIO
+from io import BufferedWriter, BytesIO
 from operator import itemgetter
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from cdxmill.formats.clusters.compressor import Compressor
 from cdxmill.stages import native
+from cdxmill.stages.lines import sorted_input
 from cdxmill.stages.lines.line_chunks import (
     ChunkSender,
     ChunkSizes,
@@ -174,3 +176,35 @@ def test_a_reducer_holds_few_chunks_where_they_do_not_overlap(
     for number, _ in enumerate(merge_texts(chunks(), 300, 10)):
         assert len(read) <= number + 6
     assert number == 39
+
+
+@pytest.mark.skipif(native.lines_in_order is None, reason="needs compiled code")
+@pytest.mark.parametrize(("held", "number"), [(16, 5), (40, 5), (41, 1), (1000, 1)])
+def test_a_sorted_text_is_sent_in_parts_as_soon_as_there_is_more_of_it_than_may_be_held(
+    held: int, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If it is short, it is held with the lines of other files, as one chunk."""
+    monkeypatch.setattr(sorted_input, "BATCH", 8)
+    pieces = [b"%07d\n" % line for line in range(5)]
+    out, spool = BytesIO(), BytesIO()
+    sender = ChunkSender(out, spool, FORM, [], ChunkSizes(held=held, chunk=1000))
+    sender.begin()
+    sender.add_text(pieces)
+    assert bool(spool.getvalue()) is (number > 1)
+    sender.keep()
+    sender.end()
+    out.seek(0)
+    found = [gzip.decompress(data) for _, data in read_records(out)]
+    assert b"\n".join(found) + b"\n" == b"".join(pieces)
+    assert len(found) == number
+
+
+def test_what_is_sent_at_the_end_does_not_wait_in_a_buffer() -> None:
+    raw = BytesIO()
+    out = BufferedWriter(raw)  # type: ignore[arg-type, unused-ignore]
+    sender = ChunkSender(out, BytesIO(), FORM, [], ChunkSizes(held=9, chunk=9))
+    sender.begin()
+    sender.add([b"a line"])
+    sender.keep()
+    sender.end()
+    assert raw.getvalue()

@@ -98,6 +98,17 @@ def test_a_sample_is_of_capture_lines_alone_and_all_of_them_where_they_fit(
     assert Counter(keys) <= Counter(captures)
 
 
+@pytest.mark.parametrize("end", [b"", b"\n"])
+@pytest.mark.parametrize("size", [100, 4096, 5000, 1 << 20])
+def test_the_last_line_of_a_long_text_counts_with_and_without_a_line_end(size: int, end: bytes) -> None:
+    """The text comes in pieces of some size."""
+    lines = [b"%05d 2020 {}" % number for number in range(2000)]
+    text = text_of(lines).removesuffix(b"\n") + end
+    reservoir = Reservoir(3000, "1")
+    add_pieces([text[at : at + size] for at in range(0, len(text), size)], reservoir)
+    assert sorted(key for _, key in reservoir.sample()) == [line[:10] for line in lines]
+
+
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30), st.integers(1, 20))
 def test_an_input_that_is_undone_leaves_no_trace(before: int, undone: int, behind: int, size: int) -> None:
     with_undone, without = (Reservoir(size, str(7)) for _ in range(2))

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdxmill.stages.lines import sorted_input
+from cdxmill.stages.lines.merge_lines import sorted_lists
 from cdxmill.stages.lines.sort_lines import LineSorter
 from cdxmill.stages.lines.sorted_input import SortedStart
 
@@ -68,3 +69,17 @@ def test_an_undone_input_leaves_no_run_when_lines_before_it_are_spilled_after_it
     sorter.add(rest.splitlines() * 20)
     sorter.undo()
     assert [run.lines for run in sorter.finish()] == [1]
+
+
+def test_the_lines_in_order_are_a_run_and_come_with_the_others() -> None:
+    scratch = MemoryFiles()
+    sorter = LineSorter(scratch.create, "x", chunk=10_000)
+    sorter.begin()
+    lines = [b"com,a)/%02d 2020 {}" % number for number in range(50)]
+    for piece in sorter.add_sorted(
+        cut(b"".join(line + b"\n" for line in [*lines, lines[7], b"com,b)/ 2020 {}"]), 100)
+    ):
+        sorter.add(piece.splitlines())
+    assert sum(run.lines for run in sorter.runs) >= 40
+    found = sorted_lists(sorter, scratch.create, scratch.reader)
+    assert [line for some in found for line in some] == [*lines, b"com,b)/ 2020 {}"]

@@ -8,6 +8,7 @@ import zlib
 import brotli  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import pytest
 
+from cdxmill.stages import native
 from cdxmill.stages.pages import parse_page
 from cdxmill.stages.pages.decode_text import decode_text
 from cdxmill.stages.pages.parse_page import CUT, Page
@@ -133,3 +134,28 @@ def test_a_link_of_svg_without_href_is_no_link() -> None:
         "http://a.com/", b'<svg><a xlink:href="/x">x</a></svg><svg><a href="/y" xlink:href="/z">y</a></svg>'
     )
     assert page.links == ["http://a.com/y"]
+
+
+PAGE = (
+    b"<title>T</title><base href='/d/'><meta name=a content><meta name=b content=x>"
+    b"<p>one<p>two<script>no</script><a href=c>three</a><area href=e>"
+)
+
+
+def test_what_is_asked_of_a_page_first_does_not_change_the_rest() -> None:
+    page, other = Page("http://a/", PAGE), Page("http://a/", PAGE)
+    assert page.tree is page.tree, "it is parsed once"
+    assert page.text_lines == "T\none\ntwo three"
+    assert page.text == other.text
+    assert other.text_lines == page.text_lines
+    assert page.metas == other.metas == {"a": "", "b": "x"}
+
+
+@pytest.mark.parametrize("name", ["outline", "elements_in"])
+def test_a_page_is_read_without_compiled_code_as_with_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, name, None)
+    page = Page("http://a/", PAGE)
+    assert (page.title, page.links) == ("T", ["http://a/d/c", "http://a/d/e"])
+    assert Page("http://a/", b"<a href=c>").links == ["http://a/c"]
+    assert Page("http://a/", b"<body><svg><title>x</title></svg>").title == ""
+    assert page.text_lines == "T\none\ntwo three"

@@ -177,9 +177,10 @@ def test_the_first_record_of_a_file_with_more_line_ends_is_damaged(name: str, te
 
 
 @pytest.mark.parametrize("name", ["version", "garbage"])
-def test_a_length_that_is_right_is_enough(name: str) -> None:
+@pytest.mark.parametrize("lines", [1, 10_000])
+def test_a_length_that_is_right_is_enough(name: str, lines: int) -> None:
     """The record in it is not followed by the line ends of two."""
-    outer = DAMAGE[name](record("outer", b"a text\r\n\r\n" + INNER[0] + b"more"))
+    outer = DAMAGE[name](record("outer", b"a text\r\n" * lines + b"\r\n" + INNER[0] + b"more"))
     found, reasons = read(b"".join([*OTHERS[:6], outer, *OTHERS[6:]]))
     assert found == OTHERS
     assert len(reasons) == 1
@@ -231,9 +232,10 @@ def test_the_record_behind_an_archive_may_be_damaged_too() -> None:
     assert len(reasons) == 2
 
 
-def test_damaged_records_between_others_are_passed_only_in_an_archive() -> None:
+@pytest.mark.parametrize("text", [b"a text", b"a text\r\n" * 10_000])
+def test_damaged_records_between_others_are_passed_only_in_an_archive(text: bytes) -> None:
     """The archive at the end of what is passed closes another record, not the first damaged one."""
-    first, second = DAMAGE["no length"](record("bad", b"a text")), DAMAGE["no length"](OUTER["at once"])
+    first, second = DAMAGE["no length"](record("bad", text)), DAMAGE["no length"](OUTER["at once"])
     found, reasons = read(b"".join([OTHERS[0], first, *OTHERS[1:6], second, *OTHERS[6:]]))
     assert found == OTHERS
     assert len(reasons) == 2
@@ -257,6 +259,18 @@ def test_damaged_records_in_an_archive_are_passed_as_long_as_that_costs_little(
     outer = DAMAGE["no length"](record("outer", INNER[0] + bad + INNER[2] + bad + INNER[1] + bad + INNER[0]))
     _, reasons = read(b"".join([*OTHERS * 2, outer, *OTHERS]))
     assert len(reasons) == number
+
+
+@pytest.mark.parametrize(("free", "records", "damages"), [(8192, 1, 1), (0, 4, 3)])
+def test_the_end_of_a_file_is_that_of_a_cut_archive_only_if_all_of_it_was_looked_at(
+    free: int, records: int, damages: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive_inside, "_FREE", free)
+    monkeypatch.setattr(archive_inside, "_SHARE", 0)
+    bad = DAMAGE["no length"](INNER[1])
+    outer = DAMAGE["longer than all"](record("outer", INNER[0] + bad + INNER[2] + bad + INNER[1]))
+    found, reasons = read(OTHERS[0] + outer.removesuffix(CLOSING))
+    assert (len(found), len(reasons)) == (records, damages)
 
 
 @UNITS

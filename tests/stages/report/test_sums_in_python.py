@@ -217,3 +217,12 @@ def test_without_compiled_code_python_adds_up(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_text_may_start_with_an_empty_line(kind: Any) -> None:
     assert total(summed(kind, b"", line(), line(key="com,b)/")), "captures") == 2
+
+
+def test_a_sample_has_fewer_values_than_its_limit() -> None:
+    sample = DictSample(4)
+    for number in range(3):
+        sample.add(b"%d" % number, 7)
+    assert sample.sampled()[:2] == (0, 3)
+    sample.add(b"3", 7)
+    assert sample.sampled()[0] > 0

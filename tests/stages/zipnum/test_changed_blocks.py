@@ -182,3 +182,10 @@ def test_lines_removed_from_other_clusters_count_as_excluded() -> None:
         assert gone == [b"d 1", b"h 1"]
         assert found == [b"a", b"c 1", b"e", b"g 1", b"i" if copies else b"i 1"]
         assert change.counts == Changes(added=2, removed=1, excluded=1, copied=3 if copies else 2)
+
+
+def test_a_line_that_is_the_key_of_a_block_is_merged_with_the_lines_of_the_block() -> None:
+    """Without a word behind it, it is neither below the block nor above its first line."""
+    change = ShardChange([LinesToAdd([[b"c"]]), ShardBlocks(BLOCKS, Opened())], ChangeRule(8))
+    assert lines_of(made(change)) == [b"a 1", b"b 1", b"c", b"c 1", b"d 1", b"e 1", b"f 1"]
+    assert change.counts.added == 1

@@ -344,3 +344,11 @@ def test_a_block_without_a_last_line_end_has_its_last_line() -> None:
 
 def test_an_empty_cluster_has_no_lines() -> None:
     assert Shards([]).find(b"a", b"b") == []
+
+
+def test_the_block_whose_key_is_the_end_of_a_range_is_not_wanted() -> None:
+    """All its lines are longer than its key."""
+    data = b"".join(b"%b\tc\t%d\t10\n" % (key, 10 * at) for at, key in enumerate((b"a", b"b", b"c")))
+    index = SecondaryIndex(lambda offset, size: data[offset : offset + size], len(data))
+    for high, keys in ((b"b", [b"a"]), (b"b!", [b"a", b"b"]), (b"a", [])):
+        assert [block.key for block in wanted_blocks(index, b"a", high)] == keys

@@ -24,12 +24,13 @@ class Reads:
     """An index in memory, and the offsets that were read."""
 
     def __init__(self, data: bytes, page: int) -> None:
-        self.data = data
+        self.data, self.page = data, page
         self.offsets: list[int] = []
         self.index = SecondaryIndex(self.read_at, len(data), page)
 
     def read_at(self, offset: int, size: int) -> bytes:
         assert size > 0 and 0 <= offset < len(self.data)
+        assert offset // self.page == (offset + size - 1) // self.page, "one page at a time"
         self.offsets.append(offset)
         return self.data[offset : offset + size]
 
@@ -103,6 +104,26 @@ def test_damage_is_found_where_it_is_read(page: int) -> None:
     ):
         with pytest.raises(DamagedCluster, match=reason):
             list(Reads(data, page).index.blocks(b""))
+
+
+def test_lines_of_a_page_that_are_not_sorted_are_no_answer() -> None:
+    """A search in them would miss some."""
+    lines = rows([b"a", b"c", b"b", b"d"])
+    with pytest.raises(DamagedCluster, match="the index is not sorted after b'a'"):
+        list(Reads(b"".join(lines), 4096).index.lines(b"b"))
+
+
+@pytest.mark.parametrize(("low", "first", "wrong"), [(b"99999", 300, b"00000"), (b"00001", 100, b"99999")])
+def test_pages_that_are_not_sorted_are_found_by_a_search_that_sees_them(
+    low: bytes, first: int, wrong: bytes
+) -> None:
+    keys = [b"%05d" % number for number in range(400)]
+    keys[first - 20 : first + 20] = [wrong] * 40
+    index = Reads(b"".join(rows(keys)), 256).index
+    with pytest.raises(
+        DamagedCluster, match=rf"the index is not sorted: b'{wrong.decode()}' is out of order"
+    ):
+        next(index.lines(low))
 
 
 def test_an_index_that_becomes_shorter_is_damaged() -> None:
