@@ -1,4 +1,4 @@
-"""Requests leave nothing in memory. `CDXMILL_EXAMPLES` is the number of requests of each kind, 500 by default."""
+"""Requests leave nothing in memory. `CDXMILL_EXAMPLES` is the number of requests of each kind, 200 by default."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cdxmill.stages.zipnum.kept_texts import BlockMemory, KeptTexts
 from ..material.cdx_server import CdxServer
 from .conftest import MANY
 
-REQUESTS = int(os.environ.get("CDXMILL_EXAMPLES", "500"))
+REQUESTS = int(os.environ.get("CDXMILL_EXAMPLES", "200"))
 WARM = 300
 """Requests until all caches are full."""
 FEW = 100 + REQUESTS // 50
