@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +90,11 @@ class Asked:
 
 
 @pytest.fixture(scope="module")
-def asked(many_cluster: Path, tmp_path_factory: pytest.TempPathFactory) -> Asked:
-    return Asked(many_cluster, tmp_path_factory.mktemp("memory"))
+def asked(many_cluster: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    made = Asked(many_cluster, tmp_path_factory.mktemp("memory"))
+    gc.freeze()  # each collection looks only at what is made later
+    yield made
+    gc.unfreeze()
 
 
 @pytest.mark.parametrize(("template", "status"), KINDS)
