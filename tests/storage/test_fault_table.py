@@ -47,8 +47,7 @@ def material(tmp_path_factory: pytest.TempPathFactory, pywb_warcs: Path) -> Path
     (directory / "iana.warc.gz").write_bytes((pywb_warcs / "iana.warc.gz").read_bytes())
     (directory / "lines.cdxj").write_bytes(
         b"".join(
-            b'com,host%03d)/%05d 2020%010d {"url": "http://h", "digest": "%0800x"}\n'
-            % (n // 25, n, n, n * n)
+            b'com,host%03d)/%05d 2020%010d {"url": "http://h", "digest": "%0800x"}\n' % (n // 25, n, n, n * n)
             for n in range(5000)
         )
     )
