@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from bench.command_server import CommandServer, read_services_once
 from .material.advice import advice_checked
 
 ROOT = Path(__file__).resolve().parents[1]
+MEMORY, ENOUGH = Path("/dev/shm"), 6 << 30
 ARCHIVE_ENDINGS = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz", ".wat.gz", ".wet.gz")
 # The first two are damaged on purpose. In the third, the Content-Length of a request is too small.
 PYWB_DAMAGED = ("bad.arc", "example-bad.warc.gz.bad", "example.warc")
@@ -38,6 +40,16 @@ def pytest_configure() -> None:
     )  # a loaded machine is no failure
     hypothesis.settings.load_profile("gate")
     read_services_once()
+    keep_files_in_memory()
+
+
+def keep_files_in_memory() -> None:
+    """Let pytest make its directories in memory, if there is room: to create a file on a disk takes many times longer.
+
+    PYTEST_DEBUG_TEMPROOT or --basetemp name another place.
+    """
+    if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 @pytest.hookimpl(tryfirst=True)  # after those of the directories, and before xdist looks for groups

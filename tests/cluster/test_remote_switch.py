@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.s3.models import s3_backends
 
 from cdxmill import lookup
 from cdxmill.cluster import reader, switch
@@ -69,12 +71,28 @@ def put(source: Path, url: Location) -> None:
         write(url / path.name, path.read_bytes())
 
 
+def objects() -> Any:
+    """What moto has in memory: a test that looks there needs no requests."""
+    return s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
+
+
+def bucket_and_key(place: Location) -> list[str]:
+    return place.text.removeprefix("s3://").split("/", 1)
+
+
 def write(place: Location, data: bytes) -> None:
+    if place.text.startswith("s3:"):
+        objects().put_object(*bucket_and_key(place), data)
+        return
     with place.write_atomic() as file:
         file.write(data)
 
 
 def content(url: Location) -> dict[str, bytes]:
+    if url.text.startswith("s3:"):
+        bucket, prefix = bucket_and_key(url / "")
+        found, *_ = objects().list_objects(objects().get_bucket(bucket), prefix, "/", None, None)
+        return {one.name.removeprefix(prefix): one.value for one in found if one.name != prefix}
     found = url.entries()
     return {name: (url / name).read_bytes() for name, entry in found.items() if not entry.is_directory}
 

@@ -1,4 +1,4 @@
-"""Requests leave nothing in memory. `CDXMILL_EXAMPLES` is the number of requests of each kind, 500 by default."""
+"""Requests leave nothing in memory. `CDXMILL_EXAMPLES` is the number of requests of each kind, 200 by default."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from cdxmill.stages.zipnum.kept_texts import BlockMemory, KeptTexts
 from ..material.cdx_server import CdxServer
 from .conftest import MANY
 
-REQUESTS = int(os.environ.get("CDXMILL_EXAMPLES", "500"))
+REQUESTS = int(os.environ.get("CDXMILL_EXAMPLES", "200"))
 WARM = 300
 """Requests until all caches are full."""
 FEW = 100 + REQUESTS // 50
@@ -90,8 +90,11 @@ class Asked:
 
 
 @pytest.fixture(scope="module")
-def asked(many_cluster: Path, tmp_path_factory: pytest.TempPathFactory) -> Asked:
-    return Asked(many_cluster, tmp_path_factory.mktemp("memory"))
+def asked(many_cluster: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    made = Asked(many_cluster, tmp_path_factory.mktemp("memory"))
+    gc.freeze()  # each collection looks only at what is made later
+    yield made
+    gc.unfreeze()
 
 
 @pytest.mark.parametrize(("template", "status"), KINDS)

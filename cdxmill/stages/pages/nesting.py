@@ -165,6 +165,8 @@ class _Elements:
         self.names: list[bytes] = []
         self._odd = 0
         """How many of them are _ODD."""
+        self._foreign = 0
+        """How many of them are FOREIGN."""
         self.formats = 0
         """How many of them are _FORMATS."""
 
@@ -182,20 +184,17 @@ class _Elements:
         name = tag.name
         if name == CDATA or (tag.is_end and name in FOREIGN and self.names[-1] != name):
             return True
-        if self._is_foreign() and (name in _BREAKS if not tag.is_end else name in (b"p", b"br")):
+        if self._foreign and (name in _BREAKS if not tag.is_end else name in (b"p", b"br")):
             return True
         if tag.is_end or not (name in _TEXTS or name in _WITH_HTML):
             return False
         following = self._html.find(b"<", tag.end)  # text alone is text by all rules
         return self._html[following : following + len(name) + 3].lower() != b"</" + name + b">"
 
-    def _is_foreign(self) -> bool:
-        return any(name in self.names for name in FOREIGN)
-
     def _add(self, tag: Tag) -> None:
         name = tag.name
         is_empty = self._html[tag.end - 2] == 0x2F
-        if is_empty and (name in FOREIGN or (self._is_foreign() and b"select" not in self.names)):
+        if is_empty and (name in FOREIGN or (self._foreign and b"select" not in self.names)):
             return
         if not self._odd:
             while self.names and self.names[-1] in _CLOSES.get(name, ()):
@@ -207,6 +206,7 @@ class _Elements:
         is_lost = is_stray or name == b"frameset" or (name == b"table" and self._odd)
         self.names.append(b"" if is_lost else name)  # lexbor may skip it: then nothing closes it
         self._odd += name in _ODD
+        self._foreign += name in FOREIGN
         self.formats += not is_lost and name in _FORMATS
 
     def _close(self, name: bytes) -> None:
@@ -217,6 +217,7 @@ class _Elements:
             is_held = is_held and found not in (b"td", b"th")  # which close all within them
             if found == name and not is_held:
                 self._odd -= sum(one in _ODD for one in self.names[place:])
+                self._foreign -= sum(one in FOREIGN for one in self.names[place:])
                 self.formats -= sum(one in _FORMATS for one in self.names[place:])
                 del self.names[place:]
             if found == name or found in _TABLES or not (is_part or found in optional):
