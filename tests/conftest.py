@@ -92,6 +92,17 @@ BuildCluster = Callable[..., Cluster]
 
 
 @pytest.fixture(scope="session", autouse=True)
+def memory_is_freed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Delete the files in memory at the end. After a failure they stay until the next run has ended."""
+    yield
+    directory = tmp_path_factory.getbasetemp()
+    if directory.is_relative_to(MEMORY) and not request.session.testsfailed:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
 def no_cache() -> Iterator[None]:
     """Turn the cache off: servers of different tests have the same URLs and ETags."""
     with pytest.MonkeyPatch.context() as patch:
