@@ -171,12 +171,16 @@ class Engine:
         return found
 
     def _ask(self, call: Callable[[], Any]) -> Any:
-        """What Spark answers. Raises StoppedError."""
+        """What Spark answers. Raises StoppedError.
+
+        In a process that has a SparkSession, PySpark changes the errors of Java to its own.
+        """
         from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
 
         try:
             return _aside(call)
-        except Py4JError as error:
+        except (Py4JError, PySparkException) as error:
             ends = _ENDED.findall(self._log()) if _STOPPED in str(error) else []
             reason = ends[-1] if ends else java.reason_of(str(error))
             raise StoppedError(f"Spark: {reason}{'' if _has_hint(reason) else '; run it again'}") from None

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from cdxmill.errors import StoppedError
 from cdxmill.running import progress
@@ -128,6 +129,7 @@ def test_a_shuffle_sends_each_part_to_its_partition(tasks: int, is_local: bool, 
     assert started.context.slices == [slices, slices]
 
 
+@pytest.mark.parametrize("kind", [Py4JError, PySparkException])
 @pytest.mark.parametrize(
     ("told", "log", "reason"),
     [
@@ -139,9 +141,12 @@ def test_a_shuffle_sends_each_part_to_its_partition(tasks: int, is_local: bool, 
     ],
     ids=["java", "own", "stopped", "stopped and why", "another error"],
 )  # fmt: skip
-def test_an_error_of_spark_is_one_line(told: str, log: str, reason: str, tmp_path: Path) -> None:
+def test_an_error_of_spark_is_one_line(
+    told: str, log: str, reason: str, kind: type[Exception], tmp_path: Path
+) -> None:
+    """The second kind comes in a process that has a SparkSession."""
     started = Started()
-    started.context.error = Py4JError(told)
+    started.context.error = kind(told)
     (tmp_path / "log").write_text(log)
     started._said = tmp_path / "log" if log else None
     for ask in (
