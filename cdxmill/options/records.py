@@ -29,7 +29,7 @@ _LEAST = 1 << 16
 
 def _size(text: str) -> int:
     found = _SIZE.fullmatch(text.strip())
-    size = int(found[1]) << 10 * " KMGT".index(found[2].upper() or " ") if found else 0
+    size = int(found[1]) << 10 * " KMGT".index(found[2].upper()) if found else 0
     if size < _LEAST:
         raise UsageError(f"--size {text}: expected a size of at least 64K, such as 500M or 1G")
     return size

@@ -220,8 +220,8 @@ def plain_url(url: str) -> str:
 def below(base: str, path: str) -> str:
     """A path below a base URL, unless it is absolute.
 
-    >>> below("s3://b/", "x/*.gz"), below("s3://b", "/data/x"), below("", "hdfs:/x")
-    ('s3://b/x/*.gz', '/data/x', 'hdfs:///x')
+    >>> below("s3://b/", "x/*.gz"), below("s3://b", "/data/x"), below("s3://b", "hdfs:/x"), below("", "x")
+    ('s3://b/x/*.gz', '/data/x', 'hdfs:///x', 'x')
     """
     path = plain_url(path)
     if not base or path.startswith("/") or "://" in path:

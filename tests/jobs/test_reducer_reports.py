@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 
 import pytest
 
 from cdxmill.errors import StoppedError
-from cdxmill.formats.clusters.compressor import BLOCKS
+from cdxmill.formats.clusters.compressor import BLOCKS, Compressor
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import shard_name
-from cdxmill.jobs.nodes.zipnum import ReducerReport, read_reports, report_name
+from cdxmill.jobs.nodes.task_context import TaskRun, format_failure
+from cdxmill.jobs.nodes.zipnum import (
+    ReducerReport,
+    ShardTaskOptions,
+    read_reports,
+    report_name,
+    write_one_shard,
+)
 from cdxmill.running.failures import Failure
 
 CLUSTER = "hdfs:///cluster"
@@ -52,3 +60,26 @@ def test_shards_of_another_compressor_stop_the_launcher(versions: tuple[str, str
     )
     with pytest.raises(StoppedError, match=re.escape(told)):
         read_reports(tmp_path, 2, BLOCKS, CLUSTER)
+
+
+def test_a_reducer_reports_its_lines_the_duplicates_and_the_failures_of_its_mappers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shared").mkdir()
+    packed = Compressor(BLOCKS.library, 1)
+    texts = [b"com,a)/ 2020 {}\ncom,b)/ 2020 {}", b"com,b)/ 2020 {}\ncom,c)/ 2020 {}"]
+    chunks = [(text.split(b"\n")[0], packed.compress(text)) for text in texts]
+    failure = (b"", packed.compress(format_failure(FAILED)))
+    run = TaskRun(io.BytesIO(), io.BytesIO(), io.BytesIO(), tmp_path)
+    options = ShardTaskOptions((tmp_path / "shared").as_uri(), 2, BLOCKS)
+    write_one_shard(options, 1, iter([failure, *chunks]), run)
+    found = ReducerReport.from_json((tmp_path / "shared" / report_name(1)).read_bytes())
+    assert (found.shard.lines, found.shard.blocks, found.duplicate_lines, found.failures) == (
+        3,
+        2,
+        1,
+        [FAILED],
+    )
+    assert isinstance(run.reports, io.BytesIO)
+    assert b"reporter:counter:cdxmill,duplicates,1\n" in run.reports.getvalue()

@@ -180,6 +180,7 @@ def test_a_name_is_one_cluster_unless_it_is_several_a_crawl_or_a_server(cluster:
         ("a.com", ["x", None, "{}"], True),
         ("a.com", ["{}/cluster.idx"], True),
         ("a.com", ["s3://b/x"], True),
+        ("a.com", ["absent.tree"], True),
         ("a.com", ["http://h/x.cdxj"], True),
         ("a.com", ["http://h/x/cdx"], True),
         ("a.com", ["http://h/cluster.idx"], True),

@@ -207,7 +207,7 @@ class _Elements:
         self.names.append(b"" if is_lost else name)  # lexbor may skip it: then nothing closes it
         self._odd += name in _ODD
         self._foreign += name in FOREIGN
-        self.formats += not is_lost and name in _FORMATS
+        self.formats += name in _FORMATS
 
     def _close(self, name: bytes) -> None:
         is_part, is_held = name in _CELLS or name == b"table", False

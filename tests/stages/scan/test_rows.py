@@ -91,6 +91,12 @@ def test_records_with_a_text(one: FullRecord, is_text: bool) -> None:
     assert has_text(one) is is_text
 
 
+def test_the_lines_are_those_of_a_page_or_of_a_text() -> None:
+    page, text = response(b"<p>one</p><p>two</p>"), response(b"<p>one</p>", "text/plain")
+    assert row("text_lines", page) == {"text_lines": "one\ntwo"}
+    assert row("text_lines,main_text", text) == dict.fromkeys(("text_lines", "main_text"), "<p>one</p>")
+
+
 def test_the_language_is_that_of_a_page_or_a_text() -> None:
     words = b"The authority is responsible for the names and numbers of the whole internet. " * 4
     for one in (response(b"<p>" + words), response(words, "text/plain"), of("conversion", words)):
