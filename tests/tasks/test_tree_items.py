@@ -295,3 +295,11 @@ def test_the_lines_of_a_file_are_checked_unless_they_are_pointers(tmp_path: Path
     path.write_bytes(b'com,a)/ 2020 {"url": 1}\ncom,b)/\n')
     with pytest.raises(InputError, match="line 2"):
         list(open_source(str(path)).lists())
+
+
+@pytest.mark.parametrize("name", [b"", b"-", b"a\nb", b"\n", b"a\0", b"\0"])
+def test_a_name_that_the_list_of_archives_cannot_have_is_refused(name: bytes) -> None:
+    archives = Archives()
+    with pytest.raises(NoItemError, match="cannot be stored"):
+        archives[name]
+    assert (archives[b"a"], archives[b"--"], archives[b"a"], len(archives)) == (0, 1, 0, 2)
