@@ -21,7 +21,8 @@ _HIDDEN = regex(
 )
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""The error numbers of a full disk."""
 _WRONG_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EROFS)
 _NO_RIGHT = (errno.EACCES, errno.EPERM)
 
@@ -38,7 +39,7 @@ def write_advice(number: int | None) -> str:
     raise the limit on the size of files
     fix it
     """
-    if number in _FULL:
+    if number in FULL:
         return "free space, then run it again"
     if number == errno.ENAMETOOLONG:
         return "choose a shorter name, then run it again"

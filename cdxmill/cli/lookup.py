@@ -128,7 +128,7 @@ def _print_lines_of_many(arguments: LookupArguments, urls: Iterable[str], out: B
     from cdxmill.stages.lines.line_lists import text_of
 
     skipped = _Skipped()
-    skip = skipped if arguments.url is not None else skipped.unless_corrupt
+    skip = skipped.by_url(several=arguments.url is None)
     for answer in lookup_named(arguments.cluster, urls, arguments, skip, arguments.newest_crawls):
         if answer.error is not None:
             if arguments.url is not None:
@@ -160,7 +160,11 @@ class _Skipped:
         print_error(str(error))
         self._has_invalid = True
 
-    def unless_corrupt(self, error: InputError) -> None:
+    def by_url(self, *, several: bool) -> Callable[[InputError], None]:
+        """What reports errors in answers. Of several URLs, each that needs a corrupt block is reported."""
+        return self._unless_corrupt if several else self
+
+    def _unless_corrupt(self, error: InputError) -> None:
         """Report what is no corrupt block. Raise that, to report the URLs that need it."""
         if isinstance(error, CorruptError):
             raise error
@@ -189,7 +193,7 @@ def _print_sizes(arguments: LookupArguments, urls: Iterable[str], out: BinaryIO)
     from cdxmill.search.query import PreparedQuery
 
     skipped = _Skipped()
-    prepared = PreparedQuery(arguments, skipped if arguments.input is None else skipped.unless_corrupt)
+    prepared = PreparedQuery(arguments, skipped.by_url(several=arguments.input is not None))
     with _open_sized(arguments, prepared, skipped) as sized:
         for url in urls:
             try:
@@ -235,7 +239,7 @@ def _open_sized(arguments: LookupArguments, prepared: PreparedQuery, skipped: _S
     with ExitStack() as files:
         sources = find_sources(arguments.cluster, None, arguments.newest_crawls)
         found = open_present(sources, files, arguments, skipped)
-        skip = skipped if arguments.input is None else skipped.unless_corrupt
+        skip = skipped.by_url(several=arguments.input is not None)
         if not arguments.by_source:
             several = SeveralSources(list(found), list(found.values()), arguments, skip)
             yield [([], _size_of(arguments, several))]

@@ -105,8 +105,8 @@ def serve(asked: CdxServing) -> int:
         say(f"http://{host_of(asked.bind)}:{listener.getsockname()[1]}/: {', '.join(named)}")
         workers = _Workers(_config(asked.workers), [listener])
         workers.run()
-        stopped = [one.exitcode for one in workers.processes]
-    if uvicorn.config.STARTUP_FAILURE in stopped:
+        codes = [one.exitcode for one in workers.processes]
+    if uvicorn.config.STARTUP_FAILURE in codes:
         raise StoppedError("the server could not start; see the messages above")
     return 0
 

@@ -14,7 +14,7 @@ from stat import S_ISDIR, S_ISREG
 from typing import IO
 
 from cdxmill.errors import AbsentError, InputError, OutageError, RefusedError, StoppedError, UsageError
-from cdxmill.messages import write_advice
+from cdxmill.messages import FULL, write_advice
 from cdxmill.regex import regex
 from cdxmill.storage.interface import Entry
 
@@ -27,7 +27,7 @@ _STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 """Directories of symbolic links to open files."""
 NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 """What `flock` reports if the file system does not support it."""
-_DISK_FAULTS = (errno.EIO, errno.ENOSPC, errno.EDQUOT)
+_DISK_FAULTS = (errno.EIO, *FULL)
 _LONGEST = 255
 """Bytes of a file name, on most file systems."""
 

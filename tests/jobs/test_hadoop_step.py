@@ -1,4 +1,4 @@
-"""jobs/launcher/hadoop_step.py: what mrjob is told of a step."""
+"""jobs/launcher/hadoop_step.py: what a step gives to mrjob."""
 
 from __future__ import annotations
 

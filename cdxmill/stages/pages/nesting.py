@@ -9,6 +9,7 @@ element only if lexbor does so, too, whatever is around it. Where that is not ce
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from cdxmill.regex import regex
 from cdxmill.stages import native
@@ -205,9 +206,13 @@ class _Elements:
             return
         is_lost = is_stray or name == b"frameset" or (name == b"table" and self._odd)
         self.names.append(b"" if is_lost else name)  # lexbor may skip it: then nothing closes it
-        self._odd += name in _ODD
-        self._foreign += name in FOREIGN
-        self.formats += name in _FORMATS
+        self._count([name], 1)
+
+    def _count(self, names: Iterable[bytes], step: int) -> None:
+        for name in names:
+            self._odd += step * (name in _ODD)
+            self._foreign += step * (name in FOREIGN)
+            self.formats += step * (name in _FORMATS)
 
     def _close(self, name: bytes) -> None:
         is_part, is_held = name in _CELLS or name == b"table", False
@@ -216,9 +221,7 @@ class _Elements:
             found = self.names[place]
             is_held = is_held and found not in (b"td", b"th")  # which close all within them
             if found == name and not is_held:
-                self._odd -= sum(one in _ODD for one in self.names[place:])
-                self._foreign -= sum(one in FOREIGN for one in self.names[place:])
-                self.formats -= sum(one in _FORMATS for one in self.names[place:])
+                self._count(self.names[place:], -1)
                 del self.names[place:]
             if found == name or found in _TABLES or not (is_part or found in optional):
                 return
