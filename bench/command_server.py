@@ -30,12 +30,15 @@ _LIBRARIES = ("boto3", "s3transfer.manager", "urllib3", "zstandard", "multiproce
 
 
 class CommandServer:
-    """The side of the tests. Not for several threads at once. The server has the variables of its start besides `variables`."""
+    """The side of the tests. Not for several threads at once. The server has the variables of its start besides `variables`.
 
-    def __init__(self, **variables: str) -> None:
+    The words `before` are a command that starts it, as `nsenter` does.
+    """
+
+    def __init__(self, *before: str | Path, **variables: str) -> None:
         self._ours, theirs = socket.socketpair()
         self._process = subprocess.Popen(
-            [sys.executable, "-P", __file__, str(theirs.fileno())],
+            [*before, sys.executable, "-P", __file__, str(theirs.fileno())],
             stdin=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
             env={**os.environ, **variables},

@@ -93,13 +93,3 @@ def lay_out(jobs: Jobs, pywb_warcs: Path, directory: Path) -> None:
     (directory / BAD_WACZ).write_bytes(b"PK")
     jobs.fs("-put", directory.as_uri(), ROOT)
     jobs.upload({key: directory / key for key in OF_S3})
-
-
-def index_s3(jobs: Jobs, indexed: Indexed, directory: Path) -> Ended:
-    """The archives of S3 alone, whose indexes stand there already, newer than these, but wrong."""
-    manifest, wrong = directory / "s3.paths", directory / "wrong"
-    manifest.write_text("".join(f"s3a://{BUCKET}/{key}\n" for key in OF_S3))
-    wrong.write_bytes(b"not what it should be")
-    jobs.upload({f"index/{name}": wrong for name in indexed.expected if name in OF_S3_INDEXES})
-    options = [*ON_NODES, "--replace", "--cdx_bucket", S3_INDEX]
-    return jobs.run("indexwarcsjob", *options, manifest)

@@ -10,15 +10,17 @@ import shlex
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 
 import pytest
 
+from bench.command_server import CommandServer
 from cdxmill.jobs.launcher.node_archive import DEFLATE, URLLIB3, ZLIB_NG, pack_archive
 
-from .archives import Indexed, index_all, index_s3
+from .archives import Indexed, index_all
 from .fs_shell import FsShell
-from .job_runs import Ended, Jobs
+from .job_runs import Jobs
 
 collect_ignore = ["secured.py"]  # it needs bin/ on the path
 DIRECTORY = Path(__file__).parent
@@ -55,6 +57,7 @@ class Hadoop:
         self.directory, self.home = directory, directory / "home"
         self._settings = {"CDXMILL_HADOOP_DEV": str(directory)}
         self._shell = FsShell(HADOOP_DEV, directory)
+        self._commands: CommandServer | None = None
 
     @property
     def environ(self) -> dict[str, str]:
@@ -95,13 +98,28 @@ class Hadoop:
         """What a command did in the cluster; `env` and `check` as above."""
         return self.dev("run", *map(str, argv), env=env, check=check)
 
+    def cdxmill(self, *words: str | Path, check: bool = True) -> subprocess.CompletedProcess[bytes]:
+        """What the command itself did in the cluster; `check` as above."""
+        if self._commands is None:
+            self._commands = CommandServer(HADOOP_DEV, "run", **self._settings)
+        done = self._commands.run(*words, env=self._variables)
+        assert done.returncode == 0 or not check, done
+        return done
+
+    @cached_property
+    def _variables(self) -> dict[str, str]:
+        printed = self.run("env", "-0").stdout.decode().split("\0")
+        return {name: value for name, _, value in (row.partition("=") for row in printed if row)}
+
     def fs(self, *words: str | Path) -> bytes:
         """What `hadoop fs` prints; a status but 0 is an error."""
         return self._shell.run(*words)
 
     def close(self) -> None:
-        """End what `fs` has started."""
+        """End what `fs` and `cdxmill` have started."""
         self._shell.close()
+        if self._commands is not None:
+            self._commands.__exit__()
 
 
 @contextmanager
@@ -140,9 +158,3 @@ def jobs(hadoop: Hadoop, fetched: None) -> Jobs:
 def indexed(jobs: Jobs, pywb_warcs: Path, tmp_path_factory: pytest.TempPathFactory) -> Indexed:
     """The index job, run once for its own tests and for those of the whole pipeline."""
     return index_all(jobs, pywb_warcs, tmp_path_factory.mktemp("indexed"))
-
-
-@pytest.fixture(scope="session")
-def indexed_in_s3(jobs: Jobs, indexed: Indexed, tmp_path_factory: pytest.TempPathFactory) -> Ended:
-    """The index job from s3a:// to s3://, over indexes that stand there."""
-    return index_s3(jobs, indexed, tmp_path_factory.mktemp("in-s3"))

@@ -98,7 +98,7 @@ class Jobs:
 
     def cdxmill(self, *words: str | Path, check: bool = True) -> subprocess.CompletedProcess[bytes]:
         """The command itself, where it reaches the cluster."""
-        return self._hadoop.run(Path(sys.executable).parent / "cdxmill", *words, check=check)
+        return self._hadoop.cdxmill(*words, check=check)
 
     def fs(self, *words: str | Path) -> bytes:
         """What `hadoop fs` prints."""

@@ -19,15 +19,15 @@ from .archives import (
     OF_S3,
     ON_NODES,
     ROOT,
-    S3_INDEX,
     TOGETHER,
     Indexed,
 )
 from .conftest import Hadoop
-from .job_runs import HDFS, Ended, Jobs, files_below
+from .job_runs import BUCKET, HDFS, Jobs, files_below
 from .packed import BARE_NODE, pack
 
 CHECKOUT = Path(__file__).parents[2]
+RECOMPRESSED = f"s3://{BUCKET}/zst"
 REMOVED = "cc-index/cdx/CC-1/iana.cdx.gz"
 SOUND = len(OF_HDFS) + len(OF_S3) + 5
 
@@ -127,17 +127,7 @@ def test_as_many_failures_as_allowed_are_a_success(rerun: Rerun) -> None:
     assert len(rerun.stdout.splitlines()) == 4
 
 
-def test_without_skip_existing_all_are_indexed_again_from_s3_to_s3(
-    indexed_in_s3: Ended, indexed: Indexed, jobs: Jobs, tmp_path: Path
-) -> None:
-    assert (indexed_in_s3.status, indexed_in_s3.stdout) == (0, b"")
-    assert indexed_in_s3.counter("archives") == len(OF_S3)
-    built = jobs.get(S3_INDEX, tmp_path)
-    assert built == {name: data for name, data in indexed.expected.items() if name in built}
-    assert len(built) == len(OF_S3)
-
-
-def test_archives_are_written_again_as_cdxmill_recompress_writes_them(
+def test_archives_are_written_to_s3_as_cdxmill_recompress_writes_them(
     indexed: Indexed, jobs: Jobs, tmp_path: Path
 ) -> None:
     job = jobs.run(
@@ -147,7 +137,7 @@ def test_archives_are_written_again_as_cdxmill_recompress_writes_them(
         "--warc_bucket",
         ROOT,
         "--output_bucket",
-        "/zst",
+        RECOMPRESSED,
         indexed.manifest,
     )
     assert job.status == 1
@@ -158,11 +148,11 @@ def test_archives_are_written_again_as_cdxmill_recompress_writes_them(
     assert job.stdout.count(BAD_WACZ.encode()) == 1, "told by the launcher, which opens it"
     assert (job.counter("failures"), job.stdout.count(b"\n")) == (failed, failed + 1)
     expected = {name: data for name, data in files_below(tmp_path / "here").items() if is_new(name)}
-    found = {name: data for name, data in jobs.get(f"{HDFS}/zst", tmp_path).items() if is_new(name)}
+    found = {name: data for name, data in jobs.get(RECOMPRESSED, tmp_path).items() if is_new(name)}
     assert sorted(found) == sorted(expected)
     assert len(found) == 2 * (SOUND + 1), "each sound archive and the truncated one, with its proof"
     assert [name for name, data in found.items() if data != expected[name]] == []
-    again = jobs.cdxmill("recompress", "-o", f"{HDFS}/zst", *options, check=False)
+    again = jobs.cdxmill("recompress", "-o", RECOMPRESSED, *options, check=False)
     assert f", {SOUND + 3 - job.counter('failed archives')} up to date".encode() in again.stderr
 
 

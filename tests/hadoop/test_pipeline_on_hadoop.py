@@ -16,7 +16,7 @@ from warcio.archiveiterator import ArchiveIterator
 from tests.conftest import RunCdxmill
 from tests.serving.conftest import Wayback, fill_in
 
-from .archives import INDEX, S3_INDEX, Indexed
+from .archives import INDEX, OF_S3_INDEXES, S3_INDEX, Indexed
 from .job_runs import BUCKET, Ended, Jobs, bare_python, files_below
 
 SHARDS = 2
@@ -39,31 +39,34 @@ class Built(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def sampled(jobs: Jobs, indexed: Indexed, indexed_in_s3: Ended) -> Ended:
-    """One sample of all indexes, in HDFS and in S3; its split file is in S3."""
-    assert indexed_in_s3.status == 0, indexed_in_s3.stderr
-    shards = ["--shards", str(SHARDS), "--splitfile", SPLITS]
-    return jobs.run("dosample", *NODES, *shards, INDEX, S3_INDEX.replace("s3:", "s3a:"))
+def sources(jobs: Jobs, indexed: Indexed, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The indexes in HDFS, and two of them in S3, with the split points of all of them in S3."""
+    directory = tmp_path_factory.mktemp("indexes")
+    for name in OF_S3_INDEXES:
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_bytes(indexed.expected[name])
+    jobs.upload({f"index/{name}": directory / name for name in OF_S3_INDEXES})
+    given = [INDEX, S3_INDEX.replace("s3:", "s3a:")]
+    jobs.cdxmill("sample", "-q", "-s", str(SHARDS), "-o", SPLITS.replace(".seq", ".txt"), *given)
+    return given
 
 
 @pytest.fixture(scope="module")
 def built(
     jobs: Jobs,
     indexed: Indexed,
-    sampled: Ended,
+    sources: list[str],
     run_cdxmill: RunCdxmill,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Built:
     """The cluster of all indexes, of HDFS and S3, takes the place of a larger one in S3. Another is built here of the same."""
-    assert sampled.status == 0, sampled.stderr
     directory, url = tmp_path_factory.mktemp("built"), f"s3://{BUCKET}/cluster"
     (directory / "old.cdxj").write_text("".join(f"com,old{number})/ 2020 {{}}\n" for number in range(99)))
     old = ["-s", str(SHARDS + 2), "-o", directory / "old", directory / "old.cdxj"]
     assert run_cdxmill("zipnum", "-q", *old).returncode == 0
     jobs.upload({f"cluster/{path.name}": path for path in (directory / "old").iterdir()})
     options = ["--numlines", "10", "--replace"]
-    given = [INDEX, S3_INDEX.replace("s3:", "s3a:")]
-    job = jobs.run("zipnumclusterjob", *NODES, "--splitfile", SPLITS, "--zipnum-dir", url, *options, *given)
+    job = jobs.run("zipnumclusterjob", *NODES, "--splitfile", SPLITS, "--zipnum-dir", url, *options, *sources)
     assert job.status == 0, job.stderr
     for name, data in indexed.expected.items():
         (directory / "cdx" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -74,17 +77,6 @@ def built(
     run_cdxmill("zipnum", "-q", "-o", directory / "here", *same, directory / "cdx")
     jobs.cdxmill("publish", "-q", url, directory / "published")
     return Built(job, fetched, files_below(directory / "here"), directory / "published")
-
-
-def test_dosample_shows_nothing_and_writes_both_files(sampled: Ended, jobs: Jobs, tmp_path: Path) -> None:
-    assert (sampled.status, sampled.stdout) == (0, b"")
-    told = f"{SPLITS}: {SHARDS - 1} split point for {SHARDS} shards"
-    assert told in sampled.stderr.splitlines()
-    files = jobs.get(SPLITS.rpartition("/")[0], tmp_path)
-    assert sorted(files) == ["splits.seq", "splits.txt"]
-    points = files["splits.txt"].splitlines()
-    assert len(points) == SHARDS - 1
-    assert jobs.fs("-text", SPLITS) == b"".join(point + b"\t(null)\n" for point in points)
 
 
 def test_a_cluster_has_the_bytes_of_the_local_engine(built: Built) -> None:

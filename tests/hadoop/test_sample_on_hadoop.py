@@ -14,7 +14,7 @@ from cdxmill.stages.lines.pick_splits import pick_splits
 from cdxmill.tasks.sampling import sample_inventory
 
 from .conftest import Hadoop
-from .job_runs import HDFS, Ended, Jobs, bare_python
+from .job_runs import BUCKET, HDFS, Ended, Jobs, bare_python
 
 LARGE, SMALL = 200_000, 2_000
 SHARDS = 5_000
@@ -50,7 +50,8 @@ def sampled(jobs: Jobs, tmp_path_factory: pytest.TempPathFactory) -> Sampled:
         lines = b"".join(line(name, number) for number in range(count))
         (directory / f"sizes/{name}.cdx.gz").write_bytes(gzip.compress(lines, 1))
     jobs.fs("-put", (directory / "sizes").as_uri(), f"{HDFS}/sizes")
-    place = f"{HDFS}/sampled"
+    jobs.upload({})  # makes the bucket
+    place = f"s3://{BUCKET}/split points"
     job = jobs.run(
         "samplecdxjob",
         *("--python-bin", bare_python("3.9")),

@@ -1,4 +1,4 @@
-"""A data node that is away, and twins that Hadoop itself starts: the same bytes, or no cluster."""
+"""A reducer whose launcher was killed, a data node that is away, and twins that Hadoop itself starts: the same bytes, or no cluster."""
 
 from __future__ import annotations
 
@@ -10,12 +10,52 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
+
+import pytest
 
 from .conftest import Hadoop
-from .job_runs import Jobs, Task, ended, files_below
-from .test_faults import CLUSTER, Places, cluster, places, stopped, words
+from .job_runs import HDFS, Ended, Jobs, Task, ended, files_below
+from .test_faults import CLUSTER, Places, is_running, places, stopped, words
+from .test_refused_jobs import children, command_of
 
 __all__ = ["places"]  # a fixture
+
+
+class Left(NamedTuple):
+    """A run whose launcher was killed: its application, a reducer that is stopped, and what a second run said meanwhile."""
+
+    application: str
+    task: Task
+    refused: Ended
+    temporary: list[str]
+
+
+@pytest.fixture(scope="module")
+def left(jobs: Jobs, places: Places) -> Left:
+    with jobs.start("zipnumclusterjob", *words(places, "a")) as process:
+        task = stopped(jobs, "shard", process, lambda task: task.partition == 1)
+        launchers = [pid for pid in children(process.pid) if b"zipnumclusterjob" in command_of(pid)]
+        for pid in launchers:
+            os.kill(pid, signal.SIGKILL)
+    application = "_".join(["application", *task.attempt.split("_")[1:3]])
+    refused = jobs.run("zipnumclusterjob", "-q", *words(places, "b"))
+    left = Left(application, task, refused, temporary_files(jobs))
+    os.kill(task.pid, signal.SIGCONT)
+    while is_running(task):
+        time.sleep(0.05)
+    jobs.final_status(application)  # its master ends a little later
+    return left
+
+
+def temporary_files(jobs: Jobs) -> list[str]:
+    return [url for url in jobs.listed(f"{HDFS}/user") if "/tmp/mrjob/" in url]
+
+
+def test_while_a_job_of_a_killed_launcher_runs_another_run_is_refused(left: Left) -> None:
+    assert left.refused.status == 2, left.refused.stderr
+    assert f"{CLUSTER.removeprefix('hdfs://')}: {left.application} of an earlier run" in left.refused.stderr
+    assert left.temporary
 
 
 def data_node(hadoop: Hadoop) -> int:
@@ -48,10 +88,16 @@ def opened(hadoop: Hadoop) -> int:
     return len(re.findall(r"cmd=open\s+src=/(?:faults|user)/", log))
 
 
-def test_a_data_node_that_is_away_is_waited_for(
-    jobs: Jobs, hadoop: Hadoop, places: Places, tmp_path: Path
+def cluster(jobs: Jobs, directory: Path) -> dict[str, bytes]:
+    directory.mkdir()
+    return jobs.get(CLUSTER, directory)
+
+
+def test_after_a_killed_launcher_a_data_node_that_is_away_is_waited_for(
+    left: Left, jobs: Jobs, hadoop: Hadoop, places: Places, tmp_path: Path
 ) -> None:
-    with jobs.start("zipnumclusterjob", *words(places, "a")) as process:
+    """What the earlier run has left changes nothing, and is deleted."""
+    with jobs.start("zipnumclusterjob", *words(places, "b")) as process:
         task = stopped(jobs, "chunks", process)
         os.kill(data_node(hadoop), signal.SIGKILL)
         before = opened(hadoop)
@@ -66,10 +112,10 @@ def test_a_data_node_that_is_away_is_waited_for(
         assert job.counter("Failed map tasks") <= 1, "each waited"
     else:  # it was away for too long: no cluster then, and the same command makes it
         assert job.status == 3, job.stderr
-        with jobs.start("zipnumclusterjob", *words(places, "a")) as process:
-            job = ended(process)
+        job = jobs.run("zipnumclusterjob", *words(places, "b"))
     assert job.status == 0, job.stderr
-    assert cluster(jobs, tmp_path / "got") == places.expected["a"]
+    assert cluster(jobs, tmp_path / "got") == places.expected["b"]
+    assert temporary_files(jobs) == []
 
 
 SPECULATE = (

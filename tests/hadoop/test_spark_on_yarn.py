@@ -55,11 +55,10 @@ def test_a_build_on_yarn_equals_the_local_one(hadoop: Hadoop, pywb_warcs: Path, 
     there = ["--deploy-mode", "cluster", *(word for value in environ for word in ("--conf", value))]
     done = hadoop.run(*submit, *there, script, "-o", "hdfs:///spark-cluster", *build, env=quick, check=False)
     assert done.returncode == 0, (done.stdout + done.stderr).decode()
-    cdxmill = [sys.executable, "-m", "cdxmill", "build"]
-    hadoop.run(*cdxmill, "-o", tmp_path / "local", *build)
+    hadoop.cdxmill("build", "-o", tmp_path / "local", *build)
     hadoop.fs("-get", "/spark-cluster", tmp_path / "spark")
     assert own_files(tmp_path / "spark") == own_files(tmp_path / "local")
-    again = hadoop.run(*cdxmill, "--engine", "spark", "-o", "hdfs:///spark-cluster", *build[1:])
+    again = hadoop.cdxmill("build", "--engine", "spark", "-o", "hdfs:///spark-cluster", *build[1:])
     assert b"unchanged, because it has these inputs already" in again.stdout + again.stderr
     check_added(hadoop, [*submit, str(ROOT / "jobs/add_on_spark.py")], {**env, **quick}, pywb_warcs, tmp_path)
 
@@ -68,14 +67,14 @@ def check_added(
     hadoop: Hadoop, add: list[str], env: dict[str, str], pywb_warcs: Path, tmp_path: Path
 ) -> None:
     """The cluster that Spark has built is added to another one, by Spark in HDFS and here on a disk."""
-    cdxmill, here = [sys.executable, "-m", "cdxmill"], tmp_path / "here"
-    hadoop.run(*cdxmill, "build", "-q", "-s", "2", "-o", here, pywb_warcs / "example.warc.gz")
-    hadoop.run(*cdxmill, "publish", "-q", "--location", "/x", here, "hdfs:///spark-added")
-    hadoop.run(*cdxmill, "publish", "-q", "--location", "/x", here, tmp_path / "published")
+    here = tmp_path / "here"
+    hadoop.cdxmill("build", "-q", "-s", "2", "-o", here, pywb_warcs / "example.warc.gz")
+    hadoop.cdxmill("publish", "-q", "--location", "/x", here, "hdfs:///spark-added")
+    hadoop.cdxmill("publish", "-q", "--location", "/x", here, tmp_path / "published")
     added = ["--cdx", "hdfs:///spark-cluster"]
     done = hadoop.run(*add, "-q", "hdfs:///spark-added", *added, env=env, check=False)
     assert done.returncode == 0, (done.stdout + done.stderr).decode()
-    hadoop.run(*cdxmill, "add", "-q", tmp_path / "published", *added)
+    hadoop.cdxmill("add", "-q", tmp_path / "published", *added)
     hadoop.fs("-get", "/spark-added", tmp_path / "spark-added")
     assert b"iana.warc.gz\thdfs:///spark-warcs/" in (tmp_path / "spark-added/archives.tsv").read_bytes()
     kinds = ("cdx-*", "part-*", "cluster.idx", "cluster.json")

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
 
 from ..storage.contract import BODY
 from .conftest import Hadoop
 
-Run = Callable[..., CompletedProcess[bytes]]
 HDFS = "hdfs://127.0.0.1:9000"
 PAGES = "http://example.com/*"
-
-
-@pytest.fixture
-def cdxmill(hadoop: Hadoop) -> Run:
-    """Runs the command in the cluster's network; a status but 0 is an error."""
-    return lambda *words, **how: hadoop.run(Path(sys.executable).parent / "cdxmill", *words, **how)
 
 
 def test_hdfs_keeps_the_contract_of_storages(hadoop: Hadoop, tmp_path: Path) -> None:
@@ -43,14 +34,14 @@ def archives(pywb_warcs: Path, tmp_path: Path) -> Path:
     return directory.parent
 
 
-def index_in_hdfs(hadoop: Hadoop, cdxmill: Run, archives: Path) -> None:
+def index_in_hdfs(hadoop: Hadoop, archives: Path) -> None:
     """From /kept to /cdx, twice: only the damaged archive is indexed again."""
     hadoop.fs("-put", archives.as_uri(), "/")
     index = ("index", "-p", "2", "--update", "-o", "hdfs:///cdx", "hdfs:///kept")
-    done = cdxmill(*index, check=False)
+    done = hadoop.cdxmill(*index, check=False)
     assert done.returncode == 1
     assert b"cut.warc.gz@1864: the file is truncated inside a gzip member" in done.stderr
-    done = cdxmill(*index, check=False)
+    done = hadoop.cdxmill(*index, check=False)
     assert done.returncode == 1
     assert b"3 skipped" in done.stderr
     listed = hadoop.fs("-ls", "-C", "/cdx/below").split()
@@ -58,28 +49,26 @@ def index_in_hdfs(hadoop: Hadoop, cdxmill: Run, archives: Path) -> None:
     assert listed == [f"/cdx/below/{name}".encode() for name in names]
 
 
-def test_archives_in_hdfs_become_a_cluster_in_hdfs(
-    hadoop: Hadoop, cdxmill: Run, archives: Path, tmp_path: Path
-) -> None:
-    index_in_hdfs(hadoop, cdxmill, archives)
+def test_archives_in_hdfs_become_a_cluster_in_hdfs(hadoop: Hadoop, archives: Path, tmp_path: Path) -> None:
+    index_in_hdfs(hadoop, archives)
     here, built = tmp_path / "here", tmp_path / "built"
-    cdxmill("index", "-q", "-o", here / "cdx", archives, check=False)
-    cdxmill("zipnum", "-q", "-s", "3", "-o", here / "C", here / "cdx")
-    cdxmill("zipnum", "-q", "-s", "3", "-o", built, "hdfs:///cdx/below/*.cdx.gz")
+    hadoop.cdxmill("index", "-q", "-o", here / "cdx", archives, check=False)
+    hadoop.cdxmill("zipnum", "-q", "-s", "3", "-o", here / "C", here / "cdx")
+    hadoop.cdxmill("zipnum", "-q", "-s", "3", "-o", built, "hdfs:///cdx/below/*.cdx.gz")
     own = ("cluster.loc", ".finished.json")  # have the places and the inputs of their run
     files = {path.name: path.read_bytes() for path in (here / "C").iterdir() if path.name not in own}
     assert {path.name: path.read_bytes() for path in built.iterdir() if path.name not in own} == files
 
     target = f"{HDFS}/collections/web/indexes"
     for copied in (3, 0):
-        assert cdxmill("publish", built, target).stderr.endswith(f", {copied} copied\n".encode())
+        assert hadoop.cdxmill("publish", built, target).stderr.endswith(f", {copied} copied\n".encode())
     assert hadoop.fs("-cat", "/collections/web/metadata.yaml") == b'title: "web"\n'
     hadoop.fs("-get", f"{target}/*", tmp_path.as_uri())
     assert {name: (tmp_path / name).read_bytes() for name in files} == files
-    wanted = cdxmill("lookup", here / "C", PAGES).stdout
+    wanted = hadoop.cdxmill("lookup", here / "C", PAGES).stdout
     assert wanted
-    assert cdxmill("lookup", target, PAGES).stdout == wanted
-    verified = cdxmill("verify", target, "--against", "hdfs:///cdx/below/*.cdx.gz")
+    assert hadoop.cdxmill("lookup", target, PAGES).stdout == wanted
+    verified = hadoop.cdxmill("verify", target, "--against", "hdfs:///cdx/below/*.cdx.gz")
     assert verified.stderr.endswith(b"every byte was checked, lines compared with the inputs\n")
     hadoop.fs("-rm", f"{target}/cdx-00001.gz")
-    assert f"{target}/cdx-00001.gz: ".encode() in cdxmill("verify", "-q", target, check=False).stderr
+    assert f"{target}/cdx-00001.gz: ".encode() in hadoop.cdxmill("verify", "-q", target, check=False).stderr

@@ -18,14 +18,14 @@ from cdxmill.commands.clusters.build import build
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.commands.count import RunCounts, count_asked
 from cdxmill.commands.per_archive.index import IndexOptions, IndexTask
-from cdxmill.errors import StoppedError
+from cdxmill.errors import InputError, StoppedError
 from cdxmill.inputs.named import named_input
 from cdxmill.options.contents import CountOptions
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.spark import counting, jobs
 from cdxmill.spark.engine import Engine, Shuffle
 from cdxmill.spark.jobs import CountRunner, IndexRunner, Maker
-from cdxmill.spark.tasks import OnNode, SharedWork, index_archive
+from cdxmill.spark.tasks import OnNode, SharedWork, index_archive, names_in_wacz
 from cdxmill.storage import hosts
 from cdxmill.storage.location import locate
 from tests.spark.here import Here
@@ -140,6 +140,15 @@ def test_spark_tries_such_an_archive_again(engine: Engine, refusing: FaultServer
     ((_, result),) = engine.run_tasks(work, [task], 1, lambda: None)
     assert result.failures == []
     assert (tmp_path / "a.cdx.gz").exists()
+
+
+def test_spark_tries_again_to_open_a_wacz(engine: Engine, refusing: FaultServer) -> None:
+    """What is no WACZ is an answer, and not asked for again."""
+    refusing.plan("403", 1, once=True)
+    work = partial(names_in_wacz, OnNode("", 3))
+    ((_, found),) = engine.run_tasks(work, [locate(f"{refusing.url}/a.warc.gz")], 1, lambda: None)
+    assert isinstance(found, InputError)
+    assert found.reason.startswith("is truncated or not a zip file (")
 
 
 def test_a_further_attempt_asks_servers_that_the_first_gave_up(monkeypatch: pytest.MonkeyPatch) -> None:
