@@ -132,8 +132,10 @@ def test_lines_behind_an_unusual_one_are_not_lost() -> None:
 
 @pytest.mark.parametrize("status", ["65535", "65536", "99999", "065536"])
 def test_a_status_of_five_digits_gives_the_item_of_python(status: str) -> None:
+    """Those above 65,535 are counted, and not stored."""
     lines = [LINES[0].replace(b'"200"', b'"%b"' % status.encode())]
     assert items_of(lines) == in_python(lines)
+    assert items_of(lines)[2] == (int(status) > 65_535)
 
 
 def test_a_line_with_an_empty_column_more_is_as_in_python() -> None:
