@@ -39,6 +39,17 @@ CALLS: dict[str, Call] = {
 }
 
 
+def test_failures_of_a_wacz_go_to_the_function_and_nothing_is_printed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.wacz").write_bytes(b"PK")
+    for read in (cdxmill.captures, cdxmill.records):
+        failures: list[Failure] = []
+        assert list(read(tmp_path / "a.wacz", on_failure=failures.append)) == []
+        assert len(failures) == 1
+    assert capfd.readouterr() == ("", "")
+
+
 @pytest.fixture(scope="module")
 def damaged(pywb_warcs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A truncated archive; the cluster C of a whole one that is gone; the cluster D with a truncated shard."""

@@ -6,6 +6,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from cdxmill.commands.clusters.zipnum import build_cluster
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.errors import InputError, UsageError
 from cdxmill.running.failures import Failures
+from cdxmill.running.lock import hold
 from cdxmill.storage.local import temporary_name
 from cdxmill.storage.location import Location, locate
 
@@ -173,6 +175,20 @@ def test_a_cluster_between_two_renames_comes_back(
     assert (directory / "cdx-00002.gz").exists() is not has_new
     assert foreign_files(directory) == {"notes.txt", "cdx/deep/mine.txt"}
     assert [path.name for path in tmp_path.iterdir() if path.name[0] == "."] == []
+
+
+def test_a_switch_of_a_run_that_still_lives_is_not_mended(old_cdx: Path, tmp_path: Path) -> None:
+    """It holds the directory that it has renamed."""
+    directory = tmp_path / "C"
+    make_old(directory, old_cdx)
+    directory.rename(old_directory(directory))
+    with (
+        hold(old_directory(directory)),
+        ThreadPoolExecutor(1) as other,
+        pytest.raises(UsageError, match="another run writes to"),
+    ):
+        other.submit(mend, locate(directory), print).result()
+    assert not directory.exists()
 
 
 def test_a_reader_in_a_loop_sees_whole_answers_only(

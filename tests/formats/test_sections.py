@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import zlib
 from itertools import pairwise
 from zlib import crc32
@@ -120,6 +121,15 @@ def test_libdeflate_has_no_sections() -> None:
             checked_compressor("libdeflate", level)
     with pytest.raises(ValueError, match="invalid compressor 'xz': expected zlib-ng, libdeflate or zlib"):
         checked_compressor("xz")
+
+
+@pytest.mark.parametrize(("library", "module"), [("zlib-ng", "zlib_ng"), ("libdeflate", "deflate")])
+def test_a_compressor_that_is_not_installed_is_refused(
+    library: str, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ValueError, match=r"not installed"):
+        checked_compressor(library)
 
 
 def number(value: int, size: int) -> bytes:

@@ -121,6 +121,16 @@ def test_an_index_that_has_changed_is_read_anew(remote: Remote, cache: Path, dir
     assert len(list(cache.glob("*/*"))) == 1
 
 
+def test_another_index_is_noticed_and_one_that_is_refused_now_is_not_another(remote: Remote) -> None:
+    file = remote.server.files["/c/cluster.idx"]
+    with open_cluster(remote.url) as opened:
+        assert not opened.has_other_index()
+        file.statuses = [403]
+        assert not opened.has_other_index()
+        file.etag = '"two"'
+        assert opened.has_other_index()
+
+
 def test_a_corrupt_cache_is_fetched_again(remote: Remote, cache: Path) -> None:
     list(lookup(remote.url, "http://a.com/page/0001"))
     (page,) = cache.glob("*/*/0")

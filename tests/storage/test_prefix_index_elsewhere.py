@@ -84,6 +84,11 @@ def test_index_and_names_are_read_once_as_long_as_the_file_is_the_same(
         server.seen.clear()
         assert found_in(url, "http://host37.com/page/023") == wanted(b"com,host37)/page/023 ")
         assert len(server.seen) == requests
+    kept = sorted((tmp_path / "cache").rglob("*"))
+    assert found_in(str(tmp_path / "x.tree"), "http://host37.com/page/023") == wanted(
+        b"com,host37)/page/023 "
+    )
+    assert sorted((tmp_path / "cache").rglob("*")) == kept, "a file of this machine is read itself"
     lines = [line.replace(b"warc.gz", b"arc.gz!") for line in LINES]
     (tmp_path / "a.cdxj").write_bytes(b"\n".join([*lines, b""]))
     asked = TreeBuilding(tmp_path / "a.cdxj", output=tmp_path / "y.tree", block_size=1024)
