@@ -8,7 +8,7 @@ import pytest
 
 import cdxmill
 from cdxmill.commands.collections.add import add
-from cdxmill.errors import StoppedError, UsageError
+from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.inputs.named import Input
 from cdxmill.options.collections import Adding
 from cdxmill.running.failures import Failures
@@ -102,6 +102,19 @@ def test_an_archive_with_another_content_is_told_and_one_that_cannot_be_read_is_
     add(Adding("C", ["nowhere"], processes=1, keep_old=0), failures, [gone])
     assert [one.path for one in failures.items] == ["gone.warc.gz"]
     assert listed() == before
+
+
+def test_an_archive_whose_state_cannot_be_asked_for_counts_as_another_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run("b/b.warc.gz")
+
+    def failing(entry: object) -> str:
+        raise InputError("b/b.warc.gz", "input/output error")
+
+    monkeypatch.setattr("cdxmill.commands.collections.add.state_of", failing)
+    (said,) = run("b/b.warc.gz", again=True)[1]
+    assert said.startswith("b/b.warc.gz: note: it has changed, ")
 
 
 def test_indexes_are_not_written_through_a_link_of_somebody() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -206,7 +207,9 @@ def test_what_is_set_for_spark(
         assert ("spark.python.daemon.module" in found) == (is_local and engine._is_installed())
         assert ("spark.driver.host" in found) == (is_local and not was_submitted)
         given = found.get("spark.driver.extraJavaOptions", "")
-        assert ("-Dlog4j2.configurationFile=file:" in given) == (not was_submitted)
+        (logging,) = re.findall(r"-Dlog4j2\.configurationFile=file://(\S+)", given) or [None]
+        assert (logging is None) == was_submitted
+        assert logging is None or Path(logging).read_text() == java.LOGGING
         assert ("-XX:quick" in given) == (is_local and not was_submitted)
         assert started._classes == (tmp_path / "part" if is_local and not was_submitted else None)
 
