@@ -4,10 +4,11 @@ usage: python -m bench.code_mutants [--seed N] [--count N] [-p N] [--since REVIS
        [--longest SECONDS] [FILE...]
 
 FILEs are those of the package, such as cdxmill/running/lock.py or cdxmill/native/json.c; by default all that are in Python. A fault
-is a condition that is negated or loses a part, an operator or number that is another one, or a statement that is missing. In C, only
-what compiles without a warning, and to other code, is a fault. The same seed gives the same faults as long as their lines are the
-same. Survivors are printed as a diff with their name, and the exit status is 1. The test that fails is run again without the fault;
-if it fails, too, it is left out. If a survivor does no harm, add its name and the reason to accepted.tsv; else write a test.
+is a condition that is negated or loses a part, an operator or number that is another one, a statement or a `with` that is missing, or
+an error that is not caught. In C, only what compiles without a warning, and to other code, is a fault. The same seed gives the same
+faults as long as their lines are the same. Survivors are printed as a diff with their name, and the exit status is 1. The test that
+fails is run again without the fault; if it fails, too, it is left out. If a survivor does no harm, add its name and the reason to
+accepted.tsv; else write a test.
 
 The tests that are tried are those that run the function, if that was measured: `--measure` runs all tests once, with a mark in each
 function, and keeps the result in build/reach.json.gz. Else they are those of tests.tsv, and those that import the file. Measure again

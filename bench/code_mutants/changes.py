@@ -32,6 +32,7 @@ _BINARY: dict[type[ast.operator], str] = {
     ast.LShift: ">>",
     ast.RShift: "<<",
 }
+_NOTHING = '__import__("contextlib").nullcontext()'
 _OPERATOR = re.compile(r"not\s+in|is\s+not|in|is|[<>=!]=|<<|>>|//|[-+*&|<>]")
 
 
@@ -68,6 +69,9 @@ def mutants_of(path: str, source: bytes) -> list[Mutant]:
     ['not (a < 3)', 'a <= 3', '4', 'pass']
     >>> [mutant.new for mutant in mutants_of("a.py", b"async def f(a):\\n    return a + 1\\n")]
     ['a - 1', '2']
+    >>> source = b"def f(a):\\n    try:\\n        with a.lock():\\n            del a.x\\n    except (OSError, ValueError):\\n        a.y = 1\\n"
+    >>> [mutant.new for mutant in mutants_of("a.py", source)]
+    ['__import__("contextlib").nullcontext()', 'pass', '(ValueError,)', '(OSError,)', 'pass', '2']
     """
     if path.endswith(C_ENDINGS):
         mutants = [_mutant(path, source, *change) for change in changes_of(source)]
@@ -204,6 +208,32 @@ class _File(ast.NodeVisitor):
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
             self.visit(node.value)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        """What is kept in an object is not; without a name, the test of a fault would only find that it is unknown."""
+        if all(isinstance(target, ast.Attribute | ast.Subscript) for target in node.targets):
+            self._replace(node, "pass")
+        self.generic_visit(node)
+
+    def visit_Delete(self, node: ast.Delete) -> None:
+        self._replace(node, "pass")
+
+    def visit_withitem(self, node: ast.withitem) -> None:
+        """A lock is not taken, an error not suppressed, a file not closed."""
+        if node.optional_vars is None:
+            self._replace(node.context_expr, _NOTHING)
+        self.generic_visit(node)
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        """An error is not caught: the only one, or one of several."""
+        if isinstance(node.type, ast.Tuple):
+            errors = [self._text(*self._place(error)) for error in node.type.elts]
+            for number in range(len(errors)):
+                self._replace(node.type, f"({', '.join(errors[:number] + errors[number + 1 :])},)")
+        elif node.type is not None:
+            self._replace(node.type, "()")
+        for child in node.body:
+            self.visit(child)
 
     def visit_Continue(self, node: ast.Continue) -> None:
         self._replace(node, "break")
