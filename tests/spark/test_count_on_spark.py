@@ -144,9 +144,10 @@ def test_spark_tries_such_an_archive_again(engine: Engine, refusing: FaultServer
 
 def test_spark_tries_again_to_open_a_wacz(engine: Engine, refusing: FaultServer) -> None:
     """What is no WACZ is an answer, and not asked for again."""
-    refusing.plan("403", 1, once=True)
+    refusing.files["/a.wacz"] = bytes(100)
+    refusing.plan("403", 2, once=True)
     work = partial(names_in_wacz, OnNode("", 3))
-    ((_, found),) = engine.run_tasks(work, [locate(f"{refusing.url}/a.warc.gz")], 1, lambda: None)
+    ((_, found),) = engine.run_tasks(work, [locate(f"{refusing.url}/a.wacz")], 1, lambda: None)
     assert isinstance(found, InputError)
     assert found.reason.startswith("is truncated or not a zip file (")
 
