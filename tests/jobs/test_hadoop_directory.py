@@ -204,8 +204,8 @@ def test_mrjob_reaches_hdfs_by_the_storage_and_a_private_file_stays_private(
         files.rm("hdfs:///job")
         assert not files.exists("hdfs:///job/600")
         assert server.files == {}
-        server.refusals = [(403, "AccessControlException")] * 2
-        for call in files.exists, files.rm:
+        for call in files.exists, files.rm, lambda url: list(files.ls(url)):
+            server.refusals = [(403, "AccessControlException")]
             with pytest.raises(OSError, match="hdfs:///job"):
                 call("hdfs:///job")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -117,3 +119,10 @@ def test_a_task_has_a_name_and_its_options(
         run_task.run_task(words.split())
     assert "usage: hadoop_task.py" in capsys.readouterr().err
     assert done == []
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_chunks_are_gzip_data_with_isal_and_without(is_there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not is_there:
+        monkeypatch.setitem(sys.modules, "isal", None)
+    assert gzip.decompress(zipnum.chunk_packer("zlib")(b"lines")) == b"lines"

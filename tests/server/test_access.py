@@ -127,7 +127,7 @@ def test_a_rule_may_hold_for_a_period(
     assert visible(f"org,a)/ {shown} {{}}".encode())
 
 
-@pytest.mark.parametrize("period", ["1y", {"year": 1}, {"years": "x"}, 7, [1]])
+@pytest.mark.parametrize("period", ["1y", {"year": 1}, {"years": "x"}, 7, [1], ["years"]])
 def test_a_rule_with_a_wrong_period_is_refused(period: object, tmp_path: Path) -> None:
     path = rules_of(tmp_path, {"org,a)/": {"access": "exclude", "newer": period}})
     with pytest.raises(InputError, match="line 1 is no access rule"):

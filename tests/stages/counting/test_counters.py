@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -212,6 +213,12 @@ NODES = {
 def test_the_name_of_a_host_in_a_graph(host: str, node: str) -> None:
     expected = {f"com.example {node}".encode(): 1} if node else {}
     assert counted("links", HTML % (b"", b"<a href='http://%b/'>x</a>" % host.encode())) == expected
+
+
+@pytest.mark.parametrize("read", [server_values, links_of])
+def test_json_that_is_nested_too_deeply_is_corrupt(read: Callable[[bytes], object]) -> None:
+    with pytest.raises(ValueError, match="the JSON is corrupt"):
+        read(b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")
 
 
 def test_links_of_a_page_without_a_name_are_not_counted() -> None:
