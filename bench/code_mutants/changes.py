@@ -210,8 +210,10 @@ class _File(ast.NodeVisitor):
             self.visit(node.value)
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        """What is kept in an object is not; without a name, the test of a fault would only find that it is unknown."""
-        if all(isinstance(target, ast.Attribute | ast.Subscript) for target in node.targets):
+        """What is kept in an object is not. Of a name, and of an object that begins, the test would only find that it is unknown."""
+        if self._within[-1:] != ["__init__"] and all(
+            isinstance(target, ast.Attribute | ast.Subscript) for target in node.targets
+        ):
             self._replace(node, "pass")
         self.generic_visit(node)
 
