@@ -202,6 +202,28 @@ def test_a_file_that_is_missing_is_asked_for_once(asked: Callable[[], list[str]]
     assert asked() == ["-stat"]
 
 
+def test_a_file_is_deleted_with_one_command(asked: Callable[[], list[str]], tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"content")
+    for _ in range(2):  # then there is none
+        locate(URL).remove()
+    assert asked() == ["-rm", "-rm"]
+    (tmp_path / "a/b").mkdir(parents=True)
+    with pytest.raises(StoppedError, match="-rmdir failed"):
+        locate(URL).remove()
+    (tmp_path / "a/b").rmdir()
+    locate(URL).remove()
+    assert asked()[2:] == ["-rm", "-stat", "-rmdir"] * 2
+    assert not (tmp_path / "a").exists()
+
+
+def test_what_cannot_be_deleted_is_an_error(failing: Callable[[str], None], tmp_path: Path) -> None:
+    (tmp_path / "hdfs/a").write_bytes(b"old")
+    failing("-rm")
+    with pytest.raises(StoppedError, match="-rm failed"):
+        locate(URL).remove()
+    assert files(tmp_path) == {"a": b"old"}
+
+
 def test_a_directory_is_not_read(asked: Callable[[], list[str]], tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     with pytest.raises(InputError, match="is a directory; name a file, or a directory with archives"):

@@ -189,10 +189,13 @@ def sized_files(pattern: str) -> dict[str, int]:
 def remove(url: str) -> None:
     """Delete a file, or an empty directory, if it exists. Raises StoppedError."""
     with stops(url, "deleted"):
-        found = status(url)
-        if found is not None:
-            words = ("-rmdir",) if found.is_directory else ("-rm", "-f", "-skipTrash")
-            _run(url, *words, quoted(url))
+        try:
+            _run(url, "-rm", "-f", "-skipTrash", quoted(url))
+        except InputError:
+            found = status(url)
+            if found is None or not found.is_directory:
+                raise
+            _run(url, "-rmdir", quoted(url))
 
 
 def remove_tree(*urls: str) -> None:
