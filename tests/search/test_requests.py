@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from cdxmill.options.queries import Query
 from cdxmill.search.lookup import lookup, lookup_many
 from cdxmill.search.opened import OpenCluster
 from cdxmill.search.query import PreparedQuery
-from cdxmill.storage import patience
+from cdxmill.storage import hosts, patience
 
 from ..storage.range_server import RangeServer
 from .conftest import ALL, PAGES, Remote, line_of, lines_of
@@ -119,6 +120,29 @@ def test_an_index_that_has_changed_is_read_anew(remote: Remote, cache: Path, dir
     assert list(lookup(remote.url, "http://a.com/page/0001")) == wanted
     assert list(lookup(remote.url, "c.org/*")) == []  # now an index of the first shard
     assert len(list(cache.glob("*/*"))) == 1
+
+
+def test_without_a_cache_a_large_index_is_read_in_as_few_pieces(remote: Remote) -> None:
+    long_index(remote.server)
+    assert len(list(lookup(f"{remote.server.url}/long", "http://host00000.com/page"))) == 1
+    spans = [list(map(int, re.findall(r"\d+", read))) for read in remote.reads("cluster.idx")]
+    assert {end - start + 1 for start, end in spans[1:]} == {65536}
+
+
+def test_refusals_of_files_that_may_be_missing_do_not_count_against_the_server(
+    remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bucket answers so for each file that it does not have."""
+    counted: list[object] = []
+    monkeypatch.setattr(hosts, "_count", lambda *given: counted.append(given))
+    for name in ("cluster.json", "cluster.loc"):
+        remote.server.add(f"/c/{name}", b"").statuses = [403] * 99
+    assert len(list(lookup(remote.url, "http://a.com/page/0001"))) == 2
+    assert remote.reads("cluster.json")
+    remote.server.files["/c/cluster.idx"].statuses = [403]
+    with pytest.raises(InputError, match="403"):
+        list(lookup(remote.url, "http://a.com/page/0001"))
+    assert counted == []
 
 
 def test_another_index_is_noticed_and_one_that_is_refused_now_is_not_another(remote: Remote) -> None:
