@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -332,3 +333,19 @@ def test_files_that_are_moved_are_on_the_disk_before_the_index_that_leads_to_the
     ]
     assert moved[-1] == set()
     assert "remove_tree .run-aaaaaaaa" in groups[-1]
+
+
+def test_names_that_cannot_be_put_on_the_disk_stop_the_switch(
+    old_cdx: Path, new_cdx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "C"
+    put_both(directory, old_cdx, new_cdx)
+
+    def failing(handle: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch, pytest.raises(StoppedError, match="Input/output error"):
+        patch.setattr(os, "fsync", failing)
+        switch.switch(locate(directory))
+    mend(locate(directory), print)
+    assert is_whole(directory, old_cdx) or is_whole(directory, new_cdx)

@@ -265,3 +265,16 @@ def test_a_block_that_begins_with_the_first_line_of_a_range_is_in_it(
     with open_searched(cluster) as opened:
         found = estimate(opened, PreparedQuery(Query()), KeyRange(low, b"com,a)/1 20200101000004"))
     assert (found.lines, found.least, found.blocks) == wanted
+
+
+def test_a_revisit_gets_what_an_earlier_capture_has_if_the_latest_comes_first_too(tmp_path: Path) -> None:
+    fields = '"digest": "D", "length": "7", "offset": "%d", "filename": "%s.warc.gz"'
+    lines = [
+        b'com,a)/ 2015 {"mime": "text/html", "status": "200", %b}' % (fields % (3, "first")).encode(),
+        b'com,a)/ 2016 {"mime": "warc/revisit", "status": "-", %b}' % (fields % (9, "again")).encode(),
+    ]
+    place = write_raw_cluster(tmp_path / "C", lines, 1)
+    found = list(lookup(place, "http://a.com/", Query(resolve_revisits=True, sort="reverse")))
+    assert found[0].startswith(lines[1][:20])
+    assert b'"orig.filename": "first.warc.gz"' in found[0]
+    assert found[1].startswith(lines[0][:20])
