@@ -188,17 +188,34 @@ def test_how_a_job_fails_is_its_exit_status(
     assert capsys.readouterr().err.endswith(f"{text}\n")
 
 
-def test_what_still_runs_is_unknown_if_yarn_cannot_be_asked(yarn: Path) -> None:
+def test_what_still_runs_is_unknown_if_yarn_cannot_be_asked(
+    yarn: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cdxmill.jobs.launcher import earlier_runs
     from cdxmill.jobs.launcher.earlier_runs import applications_of
 
     hadoop = str(yarn.with_name("hadoop"))
     assert applications_of(["a", "b"], runner("hadoop", hadoop)) == []
-    assert yarn.with_name("asked").read_text().endswith(" -appTags cdxmill-a,cdxmill-b\n")
+    states = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
+    asked = f"application -list -appStates {states} -appTags cdxmill-a,cdxmill-b\n"
+    assert yarn.with_name("asked").read_text() == asked
     assert applications_of(["a"], runner("emr", hadoop)) is None
     yarn.write_text("#!/bin/sh\nexit 1\n")
     assert applications_of(["a"], runner("hadoop", hadoop)) is None
     yarn.write_text("#!/no/such/program\n")
     assert applications_of(["a"], runner("hadoop", hadoop)) is None
+    yarn.write_text("#!/bin/sh\nexec sleep 60\n")
+    monkeypatch.setattr(earlier_runs, "_TIMEOUT", 0.05)
+    assert applications_of(["a"], runner("hadoop", hadoop)) is None, "it does not answer"
+
+
+def test_names_of_applications_have_any_bytes(yarn: Path) -> None:
+    from cdxmill.jobs.launcher.earlier_runs import applications_of
+
+    rows = r"application_17_0002\tmy \377 job\napplication_17_0003\tcdxmill\n"
+    yarn.write_text(f"#!/bin/sh\nprintf '{rows}'\n")
+    found = applications_of(["a"], runner("hadoop", str(yarn.with_name("hadoop"))))
+    assert found == ["application_17_0002", "application_17_0003"]
 
 
 def test_keys_for_s3_are_in_a_file_that_nobody_else_reads(
