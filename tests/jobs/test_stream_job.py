@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -322,6 +323,39 @@ def test_a_job_runs_and_is_finished_with_its_runner(monkeypatch: pytest.MonkeyPa
     assert job.run_all() == 7
     assert job.runner is runner
     assert done == ["ran", "finished", "removed"]
+
+
+def test_an_interrupted_job_ends_what_it_has_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its application would go on, and write to the output later."""
+    from cdxmill.jobs.launcher.stream_job import launch
+
+    (tmp_path / "yarn").write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/asked\n')
+    (tmp_path / "yarn").chmod(0o755)
+
+    class Runner:
+        alias = "hadoop"
+
+        def __enter__(self) -> Runner:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            """Nothing to remove."""
+
+        def get_hadoop_bin(self) -> list[str]:
+            return [str(tmp_path / "hadoop")]
+
+        def run(self) -> None:
+            logging.getLogger("mrjob.hadoop").info("Submitted application application_1_0001")
+            raise KeyboardInterrupt
+
+    job = Tags(["--no-conf", "-q", "x"])
+    monkeypatch.setattr(job, "make_runner", Runner)
+    assert launch(job) == 130
+    logging.getLogger("mrjob").removeHandler(job.complaints)
+    assert (tmp_path / "asked").read_text() == "application -kill application_1_0001\n"
+    assert "ending application_1_0001\n" in capsys.readouterr().err
 
 
 def test_a_second_interrupt_does_not_end_what_ends_the_application(monkeypatch: pytest.MonkeyPatch) -> None:
