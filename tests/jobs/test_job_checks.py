@@ -223,13 +223,23 @@ def test_keys_for_s3_are_in_a_file_that_nobody_else_reads(
 ) -> None:
     from cdxmill.jobs.launcher.hadoop_step import keys_file
 
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "someone")
+    names = (
+        "ACCESS_KEY_ID",
+        "SECRET_ACCESS_KEY",
+        "SESSION_TOKEN",
+        "REGION",
+        "DEFAULT_REGION",
+        "ENDPOINT_URL",
+    )
+    settings = {f"AWS_{name}": f"my {name}" for name in (*names, "ENDPOINT_URL_S3")}
+    for name, value in {**settings, "AWS_PROFILE": "of this machine"}.items():
+        monkeypatch.setenv(name, value)
     assert keys_file("hdfs:///c /local", tmp_path) is None
     for text in ("s3://b/c", "x s3a://b/c"):
         path = keys_file(text, tmp_path)
         assert path is not None
         assert path.stat().st_mode & 0o777 == 0o600
-        assert json.loads(path.read_text())["AWS_ACCESS_KEY_ID"] == "someone"
+        assert json.loads(path.read_text()) == settings
         path.unlink()
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)

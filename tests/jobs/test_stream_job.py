@@ -325,10 +325,15 @@ def test_a_job_runs_and_is_finished_with_its_runner(monkeypatch: pytest.MonkeyPa
     assert done == ["ran", "finished", "removed"]
 
 
+@pytest.mark.parametrize(("task", "status"), [("", 130), ("subprocess failed with code 41", 3)])
 def test_an_interrupted_job_ends_what_it_has_started(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    task: str,
+    status: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Its application would go on, and write to the output later."""
+    """Its application would go on, and write to the output later. One whose Python is too old ends at its first task."""
     from cdxmill.jobs.launcher.stream_job import launch
 
     (tmp_path / "yarn").write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/asked\n')
@@ -347,12 +352,16 @@ def test_an_interrupted_job_ends_what_it_has_started(
             return [str(tmp_path / "hadoop")]
 
         def run(self) -> None:
-            logging.getLogger("mrjob.hadoop").info("Submitted application application_1_0001")
+            log = logging.getLogger("mrjob.hadoop")
+            log.info("Submitted application application_1_0001")
+            log.info(
+                f"Task Id : attempt_1_0001_m_000000_0, Status : FAILED\nError: {task}" if task else "map 0%"
+            )
             raise KeyboardInterrupt
 
     job = Tags(["--no-conf", "-q", "x"])
     monkeypatch.setattr(job, "make_runner", Runner)
-    assert launch(job) == 130
+    assert launch(job) == status
     logging.getLogger("mrjob").removeHandler(job.complaints)
     assert (tmp_path / "asked").read_text() == "application -kill application_1_0001\n"
     assert "ending application_1_0001\n" in capsys.readouterr().err
