@@ -68,6 +68,10 @@ def explained(found: Any, *complaints: str) -> str:
             "the job failed: names:9000: java.net.ConnectException: Connection refused; `yarn logs",
         ),
         (
+            "Error: java.io.IOException: not a gzip file\n\tat x",
+            "; an input that ends in .gz is not gzip; `yarn",
+        ),
+        (
             f"{STREAMING} 1\n\tat x",
             "subprocess failed with code 1; `yarn logs -applicationId application_1_0001`",
         ),
@@ -97,7 +101,12 @@ def test_a_file_in_two_pieces_is_named_once(tmp_path: Path) -> None:
 
 
 def test_if_a_step_did_not_start_mrjobs_last_error_is_reported() -> None:
-    noise = ("Streaming Command Failed!", "STDOUT: x", "\nProbable cause of failure:\n\nx")
+    noise = (
+        "Job not successful!",
+        "Streaming Command Failed!",
+        "STDOUT: x",
+        "\nProbable cause of failure:\n\nx",
+    )
     assert explained(None, "STDERR: put: Permission denied: user=a", *noise) == (
         "the job failed: put: Permission denied: user=a"
     )

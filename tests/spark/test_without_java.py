@@ -202,8 +202,12 @@ def test_a_node_with_another_compressor_writes_no_shard(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+OF_TABLES = ("--output_format=x", "--output_compression=gzip", "--output_option=a=b", "--log_level=INFO")
+"""Options of cc-pyspark that are accepted and not used."""
+
+
 def script(*words: str) -> int:
-    return scripts.zipnum([*words, "--output_base_url=c", "--output_format=x", "--spark-profiler"])
+    return scripts.zipnum([*words, "--output_base_url=c", *OF_TABLES, "--spark-profiler"])
 
 
 @pytest.mark.parametrize("name", ["b.json", "b.txt", "b.seq"])
