@@ -219,6 +219,7 @@ def test_the_file_of_boundaries_is_written_and_then_read(
     said = capfd.readouterr().err
     assert f"file://{tmp_path}/{name}: 2 split points, from a sample\n" in said
     assert re.search(r"^c: .*600 lines", said, re.M), said
+    assert json.loads(Path("c/cluster.json").read_bytes())["numlines"] == 3000
     kept = {path.name: path.read_bytes() for path in tmp_path.glob("b.*")}
     assert kept.keys() == ({name} if name == "b.json" else {"b.txt", "b.seq"})
     first, here.sent[:] = hashes("c"), []
@@ -298,3 +299,10 @@ def test_the_index_script_writes_the_files_of_the_command(
         names = sorted(task.archive.path.rpartition("/")[2] for task in here.sent)
         assert names == [f"{name}.warc.gz" for name in done]
     assert "indexed" not in capfd.readouterr().err
+    whole = (crawl / "iana.warc.gz").read_bytes()
+    (crawl / "iana.warc.gz").write_bytes(whole * 2)
+    with pytest.raises(UsageError, match=r"iana\.cdx\.gz: was made from an earlier state of "):
+        scripts.index(["-q", *words])
+    here.sent.clear()
+    assert scripts.index(["-q", "--skip-existing", *words]) == 1
+    assert {task.archive.path.rpartition("/")[2] for task in here.sent} == {"cut.warc.gz", "iana.warc.gz"}
