@@ -281,18 +281,19 @@ def test_the_index_script_writes_the_files_of_the_command(
     here: Here, warcs: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Archives of a crawl go to the paths of its index. A second run keeps what is complete."""
-    crawl = Path("crawl-data/C/segments/1/warc")
+    below = "crawl-data/C/segments/1/warc"
+    crawl = Path("far", below)
     crawl.parent.mkdir(parents=True)
     warcs.rename(crawl)
-    Path("list").write_text("".join(f"{crawl}/{name}\n" for name in ("iana.warc.gz", "cut.warc.gz")))
-    assert main(["index", "-q", "-o", "ours", "--manifest", "list"]) == 1
-    words = [f"--input_base_url=file:{tmp_path}", f"--output_base_url=file:{tmp_path}/out", "list"]
+    Path("list").write_text("".join(f"{below}/{name}\n" for name in ("iana.warc.gz", "cut.warc.gz")))
+    assert main(["index", "-q", "-o", "ours", "--root", "far", "--manifest", "list"]) == 1
+    words = [f"--input_base_url=file:{tmp_path}/far", f"--output_base_url=file:{tmp_path}/out", "list"]
     capfd.readouterr()
     assert scripts.index(words) == 1
     said = capfd.readouterr().err
     assert f"listed in {tmp_path}/out/failures.tsv; the rest is indexed" in said
     assert f"{crawl}/cut.warc.gz@" in said
-    assert hashes("out/cc-index/cdx/C/segments/1/warc") == hashes(Path("ours") / crawl)
+    assert hashes("out/cc-index/cdx/C/segments/1/warc") == hashes(Path("ours") / below)
     for more, done in ([], ["cut"]), (["--update"], ["cut"]), (["--replace"], ["cut", "iana"]):
         here.sent.clear()
         assert scripts.index(["-q", *more, *words]) == 1
