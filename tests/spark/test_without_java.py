@@ -17,6 +17,7 @@ from cdxmill.commands.clusters import zipnum as zipnum_command
 from cdxmill.commands.clusters.zipnum import build_cluster
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.commands.per_archive.recompress_elsewhere import RecompressWork
+from cdxmill.commands.scanning.options import ListPlace
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.formats.clusters.split_points import format_boundaries
 from cdxmill.running.failures import Failures
@@ -40,7 +41,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
     for module in engine, scripts:
         monkeypatch.setattr(module, "Engine", lambda *_, **__: made)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(ListPlace, "base", "")
     write_gzip(Path("a.cdx.gz"), LINES, 60)
+    Path("types").write_text("text/html\n")
     Path("cut.cdx.gz").write_bytes(Path("a.cdx.gz").read_bytes()[:-20])
     return made
 
@@ -70,7 +73,7 @@ COMMANDS = {
     "index": "index warcs",
     "index of a WACZ": "index warcs bad.wacz",
     "recompress": "recompress warcs",
-    "scan": "scan warcs --extract url,offset --to jsonl",
+    "scan": "scan warcs --where mime@types --extract url,offset --to jsonl",
     "scan of one archive": "scan warcs/cut.warc.gz --extract url,offset --to jsonl",
     "recompress of one archive": "recompress warcs/cut.warc.gz",
     "count": "count tags warcs",
@@ -220,6 +223,7 @@ def test_the_file_of_boundaries_is_written_and_then_read(
     assert f"file://{tmp_path}/{name}: 2 split points, from a sample\n" in said
     assert re.search(r"^c: .*600 lines", said, re.M), said
     assert json.loads(Path("c/cluster.json").read_bytes())["numlines"] == 3000
+    assert len(here.steps) == 1, "shards are made on Spark"
     kept = {path.name: path.read_bytes() for path in tmp_path.glob("b.*")}
     assert kept.keys() == ({name} if name == "b.json" else {"b.txt", "b.seq"})
     first, here.sent[:] = hashes("c"), []
@@ -245,7 +249,12 @@ def test_what_is_wrong_with_boundaries_and_inputs_is_reported(here: Here) -> Non
         script(asked, "none/*.cdx.gz")
     with pytest.raises(UsageError, match="is an input"):
         script("--partition_boundaries_file=a.cdx.gz.json", "a.cdx.gz,a.cdx.gz.json")
+    for output, boundaries in ("http://localhost:1/c", "b.json"), ("c", "a.cdx.gz/b.json"):
+        words = [f"--output_base_url={output}", f"--partition_boundaries_file={boundaries}"]
+        with pytest.raises(UsageError, match=r"^(http://localhost:1/c|a\.cdx\.gz)"):
+            scripts.zipnum([*words, "a.cdx.gz"])
     assert here.steps == here.sent == []
+    assert not Path("b.json").exists()
 
 
 def test_inputs_start_from_their_base(here: Here, tmp_path: Path) -> None:
