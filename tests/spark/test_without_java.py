@@ -250,6 +250,9 @@ def test_what_is_wrong_with_boundaries_and_inputs_is_reported(here: Here) -> Non
         script(asked, "none/*.cdx.gz")
     with pytest.raises(UsageError, match="is an input"):
         script("--partition_boundaries_file=a.cdx.gz.json", "a.cdx.gz,a.cdx.gz.json")
+    Path("six.cdx").write_bytes(b"com,a)/ 2020 http://a.com/ 12 0 a.warc.gz\n")
+    with pytest.raises(UsageError, match="must have the same format"):
+        script(asked, "a.cdx.gz,six.cdx")
     for output, boundaries in ("http://localhost:1/c", "b.json"), ("c", "a.cdx.gz/b.json"):
         words = [f"--output_base_url={output}", f"--partition_boundaries_file={boundaries}"]
         with pytest.raises(UsageError, match=r"^(http://localhost:1/c|a\.cdx\.gz)"):
