@@ -26,10 +26,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("empty.cdx").touch()
 
 
-def step_of(kind: Any, *words: str) -> HadoopStep:
-    """The step of a job on Hadoop."""
-    job = kind(["--no-conf", "-r", "hadoop", *words])
-    runner: Any = SimpleNamespace(alias="hadoop", _opts={"jobconf": {}})
+def step_of(kind: Any, *words: str, alias: str = "hadoop", **settings: str) -> HadoopStep:
+    """The step of a job on Hadoop or EMR with these settings."""
+    job = kind(["--no-conf", "-r", alias, *words])
+    runner: Any = SimpleNamespace(alias=alias, _opts={"jobconf": settings})
     with job.held:
         step: HadoopStep = job.hadoop_step(runner, Path.cwd())
     return step
@@ -83,3 +83,37 @@ def test_the_sample_job_and_its_output(tmp_path: Path) -> None:
     )
     assert step.inputs == [{"paths": [empty], "seed": "9", "size": 6, "ceiling": 1.0}]
     assert (step.settings, step.output_dir) == ({REDUCES: "1"}, "o")
+
+
+def test_each_of_many_mappers_sends_a_share_of_the_sample() -> None:
+    """A reducer could not hold a whole sample of each."""
+    from cdxmill.jobs.sample_job import SampleCDXJob
+
+    sizes = {f"{number:02d}.cdx": 100 for number in range(20)} | {"large.cdx": 2000}
+    for name, size in sizes.items():
+        Path(name).write_bytes(b"x" * size)
+    one_file = {"mapreduce.input.fileinputformat.split.maxsize": "190"}
+    step = step_of(SampleCDXJob, "--shards", "1000", "--scaler", "1000", *sizes, **one_file)
+    assert len(step.inputs) == 21
+    sent = {item["paths"][0]: item["size"] for item in step.inputs}
+    assert sent.pop("large.cdx") == 1_000_000, "half of all bytes may be most lines"
+    assert set(sent.values()) == {min(sent.values())}
+    assert min(sent.values()) < 300_000
+
+
+@pytest.mark.parametrize(
+    ("alias", "root", "place"),
+    [
+        ("hadoop", "/crawl", "/crawl/a.warc.gz"),
+        ("hadoop", "s3://b/c", "s3://b/c/a.warc.gz"),
+        ("emr", "bucket", "s3://bucket/a.warc.gz"),
+        ("emr", "s3://b/c", "s3://b/c/a.warc.gz"),
+    ],
+)
+def test_relative_paths_start_from_the_root_as_the_nodes_know_it(alias: str, root: str, place: str) -> None:
+    from cdxmill.jobs.count_job import CountJob
+
+    Path("list").write_text("a.warc.gz\n")
+    kind = type("Tags", (CountJob,), {"what": "tags"})
+    (item,) = step_of(kind, "--warc_bucket", root, "list", alias=alias).inputs
+    assert place in item["archive"]
