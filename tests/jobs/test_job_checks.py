@@ -14,6 +14,7 @@ from zipfile import ZipFile
 import pytest
 
 from cdxmill.errors import StoppedError, UsageError
+from cdxmill.running.failures import Failure
 
 
 def runner(alias: str, hadoop: str = "hadoop", jar: str | None = None, **settings: str) -> Any:
@@ -41,6 +42,28 @@ def test_a_percentage_of_the_archives_is_rounded_down(text: str, archives: int, 
     from cdxmill.jobs.archive_job import parse_limit
 
     assert parse_limit(text).of(archives) == most
+
+
+@pytest.mark.parametrize(
+    ("listed", "inside", "total"), [(1, 0, 2), (1, 4, 5), (3, 0, 3)], ids=["unknown", "in a WACZ", "listed"]
+)
+def test_archives_that_failed_are_among_those_that_are_counted(
+    listed: int, inside: int, total: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A WACZ that cannot be opened has an unknown number of archives."""
+    from cdxmill.jobs.archive_job import counted
+    from cdxmill.jobs.count_job import CountJob
+    from cdxmill.jobs.nodes.wacz_work import COUNTER
+
+    job = CountJob(["--no-conf", "--max-failures", "100%", "list"])
+    job.total = listed
+    for name in "ab":
+        job.failures.report(Failure(f"{name}.warc.gz", None, "is corrupt"))
+    found: Any = SimpleNamespace(counters=lambda: [{"cdxmill": {COUNTER: inside}}, {"mrjob": {COUNTER: 9}}])
+    assert counted(found, COUNTER) == inside
+    assert job.status_of(found, "counted", ", 1 note") == 0
+    told = f"{total - 2} of {total} archives counted, 2 with failures, 1 note\n"
+    assert capsys.readouterr().err.endswith(told)
 
 
 def test_yarn_is_the_command_beside_hadoop(
