@@ -191,7 +191,8 @@ def test_a_wrong_python_is_noticed_at_the_first_task_only(message: str) -> None:
 def test_a_directory_of_logs_that_cannot_be_listed_is_not_the_reason() -> None:
     refused = "STDERR: ls: Permission denied: user=alice, inode=/history/done"
     ran = "Submitted application application_1_0001"
-    assert explained(runner(), "the reason", ran, refused).startswith("the job failed: the reason; ")
+    failed = "Streaming Command Failed!"
+    assert explained(runner(), "the reason", ran, failed, refused).startswith("the job failed: the reason; ")
     assert "Permission denied" in explained(runner(), refused)
 
 
@@ -212,6 +213,8 @@ def test_another_failure_of_the_first_task_is_tried_again_by_hadoop() -> None:
         ("cdxmill: the disk is full\n", "cdxmill: the disk is full"),
         ("cdxmill: the disk is full\nEnd\n", "cdxmill: the disk is full"),
         ("Traceback\nKeyError: 1\n", "KeyError: 1"),
+        ("KeyError: 1\n\n", "KeyError: 1"),
+        ("KeyError: 1\nPicked up JAVA_TOOL_OPTIONS: -Xmx2g\n", "KeyError: 1"),
     ],
 )
 def test_what_java_prints_at_its_start_and_the_master_prints_is_no_reason(
