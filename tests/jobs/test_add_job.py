@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cdxmill.options.collections import Adding
 from tests.conftest import RunCdxmill
 from tests.jobs.conftest import RunJob
 from tests.material.cdx_files import many_lines, write_plain
@@ -75,3 +76,38 @@ def test_a_corrupt_block_costs_its_own_lines(home: Path, run_job: RunJob, run_cd
     assert run_cdxmill("add", "-q", "by-cdxmill", "--cdx", "corrupt", cwd=home).returncode == 1
     assert shared(home / "kept") == shared(home / "by-cdxmill")
     assert not [path for path in (home / "kept").iterdir() if path.name.startswith(".run-")]
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        ([], (False, 60, False)),
+        (["--again", "-q"], (True, 60, True)),
+        (["--keep-old", "0"], (False, 0, False)),
+    ],
+)
+def test_the_options_of_the_job_are_those_of_the_command(
+    words: list[str],
+    asked: tuple[bool, int, bool],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from cdxmill.jobs import add_job
+    from cdxmill.jobs.launcher.stream_job import launch
+
+    given: list[Adding] = []
+
+    def add(found: Adding, *_: object, **__: object) -> str:
+        given.append(found)
+        return "2 lines"
+
+    monkeypatch.setattr(add_job, "add", add)
+    monkeypatch.setattr(add_job, "advice", lambda *_: "many overlays")
+    job = add_job.AddClusterJob(["--no-conf", "-r", "inline", *words, "--zipnum-dir", "c", "new", "b"])
+    assert launch(job) == 0
+    (found,) = given
+    assert (found.again, found.keep_old, bool(found.quiet)) == asked
+    assert (found.cluster, found.inputs, found.cdx) == ("c", ["new", "b"], True)
+    told = capsys.readouterr().err
+    assert "many overlays" in told
+    assert ("c: 2 lines" in told) != ("-q" in words)

@@ -237,6 +237,7 @@ def test_a_private_file_stays_private_where_only_the_hadoop_command_reaches(
         ({"a": 2, "b": 1, "c": 1}, 3, [["a"], ["b", "c"]]),
         ({"a": 3, "b": 3, "c": 2, "d": 1}, 5, [["a", "c"], ["b", "d"]]),
         ({"b": 5, "a": 1}, 3, [["b"], ["a"]]),
+        ({"a": 1, "b": 2, "c": 3, "d": 3}, 5, [["b", "c"], ["a", "d"]]),
     ],
 )
 def test_each_input_is_in_one_group_of_about_the_size(

@@ -68,6 +68,10 @@ def explained(found: Any, *complaints: str) -> str:
             "the job failed: names:9000: java.net.ConnectException: Connection refused; `yarn logs",
         ),
         (
+            "Error: java.io.IOException: not a gzip file\n\tat x",
+            "; an input that ends in .gz is not gzip; `yarn",
+        ),
+        (
             f"{STREAMING} 1\n\tat x",
             "subprocess failed with code 1; `yarn logs -applicationId application_1_0001`",
         ),
@@ -97,7 +101,12 @@ def test_a_file_in_two_pieces_is_named_once(tmp_path: Path) -> None:
 
 
 def test_if_a_step_did_not_start_mrjobs_last_error_is_reported() -> None:
-    noise = ("Streaming Command Failed!", "STDOUT: x", "\nProbable cause of failure:\n\nx")
+    noise = (
+        "Job not successful!",
+        "Streaming Command Failed!",
+        "STDOUT: x",
+        "\nProbable cause of failure:\n\nx",
+    )
     assert explained(None, "STDERR: put: Permission denied: user=a", *noise) == (
         "the job failed: put: Permission denied: user=a"
     )
@@ -182,7 +191,8 @@ def test_a_wrong_python_is_noticed_at_the_first_task_only(message: str) -> None:
 def test_a_directory_of_logs_that_cannot_be_listed_is_not_the_reason() -> None:
     refused = "STDERR: ls: Permission denied: user=alice, inode=/history/done"
     ran = "Submitted application application_1_0001"
-    assert explained(runner(), "the reason", ran, refused).startswith("the job failed: the reason; ")
+    failed = "Streaming Command Failed!"
+    assert explained(runner(), "the reason", ran, failed, refused).startswith("the job failed: the reason; ")
     assert "Permission denied" in explained(runner(), refused)
 
 
@@ -203,6 +213,8 @@ def test_another_failure_of_the_first_task_is_tried_again_by_hadoop() -> None:
         ("cdxmill: the disk is full\n", "cdxmill: the disk is full"),
         ("cdxmill: the disk is full\nEnd\n", "cdxmill: the disk is full"),
         ("Traceback\nKeyError: 1\n", "KeyError: 1"),
+        ("KeyError: 1\n\n", "KeyError: 1"),
+        ("KeyError: 1\nPicked up JAVA_TOOL_OPTIONS: -Xmx2g\n", "KeyError: 1"),
     ],
 )
 def test_what_java_prints_at_its_start_and_the_master_prints_is_no_reason(

@@ -14,6 +14,7 @@ from zipfile import ZipFile
 import pytest
 
 from cdxmill.errors import StoppedError, UsageError
+from cdxmill.running.failures import Failure
 
 
 def runner(alias: str, hadoop: str = "hadoop", jar: str | None = None, **settings: str) -> Any:
@@ -41,6 +42,28 @@ def test_a_percentage_of_the_archives_is_rounded_down(text: str, archives: int, 
     from cdxmill.jobs.archive_job import parse_limit
 
     assert parse_limit(text).of(archives) == most
+
+
+@pytest.mark.parametrize(
+    ("listed", "inside", "total"), [(1, 0, 2), (1, 4, 5), (3, 0, 3)], ids=["unknown", "in a WACZ", "listed"]
+)
+def test_archives_that_failed_are_among_those_that_are_counted(
+    listed: int, inside: int, total: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A WACZ that cannot be opened has an unknown number of archives."""
+    from cdxmill.jobs.archive_job import counted
+    from cdxmill.jobs.count_job import CountJob
+    from cdxmill.jobs.nodes.wacz_work import COUNTER
+
+    job = CountJob(["--no-conf", "--max-failures", "100%", "list"])
+    job.total = listed
+    for name in "ab":
+        job.failures.report(Failure(f"{name}.warc.gz", None, "is corrupt"))
+    found: Any = SimpleNamespace(counters=lambda: [{"cdxmill": {COUNTER: inside}}, {"mrjob": {COUNTER: 9}}])
+    assert counted(found, COUNTER) == inside
+    assert job.status_of(found, "counted", ", 1 note") == 0
+    told = f"{total - 2} of {total} archives counted, 2 with failures, 1 note\n"
+    assert capsys.readouterr().err.endswith(told)
 
 
 def test_yarn_is_the_command_beside_hadoop(
@@ -188,17 +211,34 @@ def test_how_a_job_fails_is_its_exit_status(
     assert capsys.readouterr().err.endswith(f"{text}\n")
 
 
-def test_what_still_runs_is_unknown_if_yarn_cannot_be_asked(yarn: Path) -> None:
+def test_what_still_runs_is_unknown_if_yarn_cannot_be_asked(
+    yarn: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cdxmill.jobs.launcher import earlier_runs
     from cdxmill.jobs.launcher.earlier_runs import applications_of
 
     hadoop = str(yarn.with_name("hadoop"))
     assert applications_of(["a", "b"], runner("hadoop", hadoop)) == []
-    assert yarn.with_name("asked").read_text().endswith(" -appTags cdxmill-a,cdxmill-b\n")
+    states = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
+    asked = f"application -list -appStates {states} -appTags cdxmill-a,cdxmill-b\n"
+    assert yarn.with_name("asked").read_text() == asked
     assert applications_of(["a"], runner("emr", hadoop)) is None
     yarn.write_text("#!/bin/sh\nexit 1\n")
     assert applications_of(["a"], runner("hadoop", hadoop)) is None
     yarn.write_text("#!/no/such/program\n")
     assert applications_of(["a"], runner("hadoop", hadoop)) is None
+    yarn.write_text("#!/bin/sh\nexec sleep 60\n")
+    monkeypatch.setattr(earlier_runs, "_TIMEOUT", 0.05)
+    assert applications_of(["a"], runner("hadoop", hadoop)) is None, "it does not answer"
+
+
+def test_names_of_applications_have_any_bytes(yarn: Path) -> None:
+    from cdxmill.jobs.launcher.earlier_runs import applications_of
+
+    rows = r"application_17_0002\tmy \377 job\napplication_17_0003\tcdxmill\n"
+    yarn.write_text(f"#!/bin/sh\nprintf '{rows}'\n")
+    found = applications_of(["a"], runner("hadoop", str(yarn.with_name("hadoop"))))
+    assert found == ["application_17_0002", "application_17_0003"]
 
 
 def test_keys_for_s3_are_in_a_file_that_nobody_else_reads(
@@ -206,13 +246,23 @@ def test_keys_for_s3_are_in_a_file_that_nobody_else_reads(
 ) -> None:
     from cdxmill.jobs.launcher.hadoop_step import keys_file
 
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "someone")
+    names = (
+        "ACCESS_KEY_ID",
+        "SECRET_ACCESS_KEY",
+        "SESSION_TOKEN",
+        "REGION",
+        "DEFAULT_REGION",
+        "ENDPOINT_URL",
+    )
+    settings = {f"AWS_{name}": f"my {name}" for name in (*names, "ENDPOINT_URL_S3")}
+    for name, value in {**settings, "AWS_PROFILE": "of this machine"}.items():
+        monkeypatch.setenv(name, value)
     assert keys_file("hdfs:///c /local", tmp_path) is None
     for text in ("s3://b/c", "x s3a://b/c"):
         path = keys_file(text, tmp_path)
         assert path is not None
         assert path.stat().st_mode & 0o777 == 0o600
-        assert json.loads(path.read_text())["AWS_ACCESS_KEY_ID"] == "someone"
+        assert json.loads(path.read_text()) == settings
         path.unlink()
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)

@@ -253,6 +253,21 @@ def test_seqfileutils_refuses_split_points_that_do_not_increase(
     assert not (tmp_path / "splits.seq").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["x.seq"], "one of the arguments --copyfrom --count is required"),
+        (["--count", "--copyfrom", "a.txt", "x.seq"], "not allowed with"),
+    ],
+)
+def test_seqfileutils_does_one_thing(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from cdxmill.jobs.seqfileutils import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert (ended.value.code, told in capsys.readouterr().err) == (2, True)
+
+
 def test_no_script_writes_to_its_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from cdxmill.jobs import seqfileutils
     from cdxmill.jobs.sample_job import SampleCDXJob, dosample

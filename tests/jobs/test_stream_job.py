@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -322,6 +323,48 @@ def test_a_job_runs_and_is_finished_with_its_runner(monkeypatch: pytest.MonkeyPa
     assert job.run_all() == 7
     assert job.runner is runner
     assert done == ["ran", "finished", "removed"]
+
+
+@pytest.mark.parametrize(("task", "status"), [("", 130), ("subprocess failed with code 41", 3)])
+def test_an_interrupted_job_ends_what_it_has_started(
+    task: str,
+    status: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Its application would go on, and write to the output later. One whose Python is too old ends at its first task."""
+    from cdxmill.jobs.launcher.stream_job import launch
+
+    (tmp_path / "yarn").write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/asked\n')
+    (tmp_path / "yarn").chmod(0o755)
+
+    class Runner:
+        alias = "hadoop"
+
+        def __enter__(self) -> Runner:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            """Nothing to remove."""
+
+        def get_hadoop_bin(self) -> list[str]:
+            return [str(tmp_path / "hadoop")]
+
+        def run(self) -> None:
+            log = logging.getLogger("mrjob.hadoop")
+            log.info("Submitted application application_1_0001")
+            log.info(
+                f"Task Id : attempt_1_0001_m_000000_0, Status : FAILED\nError: {task}" if task else "map 0%"
+            )
+            raise KeyboardInterrupt
+
+    job = Tags(["--no-conf", "-q", "x"])
+    monkeypatch.setattr(job, "make_runner", Runner)
+    assert launch(job) == status
+    logging.getLogger("mrjob").removeHandler(job.complaints)
+    assert (tmp_path / "asked").read_text() == "application -kill application_1_0001\n"
+    assert "ending application_1_0001\n" in capsys.readouterr().err
 
 
 def test_a_second_interrupt_does_not_end_what_ends_the_application(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from cdxmill.jobs.index_job import IndexWARCJob
 from cdxmill.jobs.launcher.stream_job import StreamJob, launch
 from cdxmill.jobs.nodes.archives import ArchiveWork, index_archives, parse_output
 from cdxmill.jobs.nodes.task_context import TaskRun
+from cdxmill.jobs.recompress_job import RecompressJob
 from cdxmill.jobs.sample_job import SampleCDXJob
 from cdxmill.jobs.zipnum_job import ZipNumClusterJob
 from cdxmill.storage import hosts, patience
@@ -58,6 +59,7 @@ OF_ALL = {"build", "zipnum", "sample"}
 """What these make is of all inputs, or it is not made."""
 JOBS: dict[str, tuple[type[StreamJob[Any]], str, str]] = {
     "index job": (IndexWARCJob, "--cdx_bucket cdx list", "cdx/good*"),
+    "recompress job": (RecompressJob, "--output_bucket new list", "new/good*"),
     "sample job": (SampleCDXJob, f"--shards 2 --splitfile points.seq {CDX}", "points.seq"),
     "ZipNum job": (
         ZipNumClusterJob,
@@ -94,7 +96,9 @@ def test_a_machine_at_fault_is_status_3(name: str, fault: str, server: FaultServ
     assert is_there == (name not in OF_ALL | OF_ALL_JOBS)
 
 
-@pytest.mark.parametrize("name", ["index", "scan", "build", "zipnum", "index job", "ZipNum job"])
+@pytest.mark.parametrize(
+    "name", ["index", "scan", "build", "zipnum", "index job", "recompress job", "ZipNum job"]
+)
 def test_the_same_command_continues(name: str, server: FaultServer) -> None:
     server.plan("503", 1, once=False)
     assert run(name, server)[0] == 3
@@ -143,3 +147,15 @@ def test_a_task_of_hadoop_fails_until_its_last_attempt(
         index_archives(task)
         (failure,), _ = parse_output(output.getvalue())
         assert failure.is_outage
+
+
+@pytest.mark.parametrize("name", ["index job", "recompress job"])
+def test_an_outage_is_printed_as_a_path_and_a_reason(
+    name: str, server: FaultServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    server.plan("503", 1, once=False)
+    capfd.readouterr()
+    assert run(name, server)[0] == 3
+    rows = [line.split("\t") for line in capfd.readouterr().out.splitlines()]
+    assert len(rows) == 1, rows
+    assert (rows[0][0], len(rows[0])) == (f"{server.url}/other.warc.gz", 2)

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from cdxmill.cluster.switch import MARK
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.errors import UsageError
 from cdxmill.formats.clusters.compressor import Compressor
@@ -29,6 +30,9 @@ URL = "hdfs:///c"
         (["_report-00000", "cdx-00001.gz"], False, "cdx-00001.gz"),
         (["_report-00000", "part-00001"], False, "part-00001"),
         (["_report-00000", "splits.txt", "splits.seq", "cluster.idx"], False, None),
+        (["_report-00000", "cluster.summary", "cluster.loc", MARK], False, None),
+        ([MARK], False, None),
+        (["cluster.summary"], False, "cluster.summary"),
         (["splits.txt"], False, "splits.txt"),
         (["cluster.idx"], False, "cluster.idx"),
         (["x", "y", "_SUCCESS"], False, "x"),
@@ -100,7 +104,10 @@ def test_the_step_sends_lines_to_a_reducer_per_shard(
     assert step.mapper == ["chunks", "--compressor", "zlib", *(["--convert"] if convert else [])]
     assert step.reducer == ["shard", "--cluster", place, "--numlines", "7", *packer]
     assert step.output_dir == output
-    assert (step.partitioner is None) == (shards == 1)
+    partitioner = None if shards == 1 else "org.apache.hadoop.mapred.lib.TotalOrderPartitioner"
+    assert (step.partitioner, step.shared.keys()) == (partitioner, {"mapreduce.totalorderpartitioner.path"})
+    assert step.output_format == "org.apache.hadoop.mapred.lib.NullOutputFormat", "Hadoop adds no part-00000"
+    assert step.settings["mapreduce.fileoutputcommitter.marksuccessfuljobs"] == "false"
     assert step.settings["mapreduce.job.reduces"] == str(shards)
     assert step.settings["stream.map.output"] == step.settings["stream.reduce.input"] == "rawbytes"
     assert step.files == {SPLITS: tmp_path / SPLITS}

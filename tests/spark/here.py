@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import chdir
 from typing import Any
 
+from cdxmill.commands.scanning.options import compiled
 from cdxmill.spark.by_value import joining, working
 from cdxmill.spark.engine import Engine, Shuffle
 
@@ -29,6 +30,7 @@ class Here(Engine):
         self.sent += tasks
         blobs = list(enumerate(map(pickle.dumps, tasks)))[::-1]
         call = pickle.dumps(work)
+        compiled.cache_clear()  # a node has read nothing yet
         with chdir("/"):
             found = list(working("", call)(blobs))
         for number, result in found:

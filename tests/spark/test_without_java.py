@@ -17,6 +17,7 @@ from cdxmill.commands.clusters import zipnum as zipnum_command
 from cdxmill.commands.clusters.zipnum import build_cluster
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.commands.per_archive.recompress_elsewhere import RecompressWork
+from cdxmill.commands.scanning.options import ListPlace
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.formats.clusters.split_points import format_boundaries
 from cdxmill.running.failures import Failures
@@ -40,7 +41,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
     for module in engine, scripts:
         monkeypatch.setattr(module, "Engine", lambda *_, **__: made)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(ListPlace, "base", "")
     write_gzip(Path("a.cdx.gz"), LINES, 60)
+    Path("types").write_text("text/html\n")
+    Path("six.cdx").write_bytes(b"com,a)/ 2020 http://a.com/ 12 0 a.warc.gz\n")
     Path("cut.cdx.gz").write_bytes(Path("a.cdx.gz").read_bytes()[:-20])
     return made
 
@@ -70,11 +74,12 @@ COMMANDS = {
     "index": "index warcs",
     "index of a WACZ": "index warcs bad.wacz",
     "recompress": "recompress warcs",
-    "scan": "scan warcs --extract url,offset --to jsonl",
+    "scan": "scan warcs --where mime@types --extract url,offset --to jsonl",
     "scan of one archive": "scan warcs/cut.warc.gz --extract url,offset --to jsonl",
     "recompress of one archive": "recompress warcs/cut.warc.gz",
     "count": "count tags warcs",
     "zipnum": "zipnum -s 3 --location /x --numlines 30 a.cdx.gz cut.cdx.gz",
+    "zipnum of another format": "zipnum -s 2 --location /x --convert six.cdx",
     "export": "export a.cdx.gz --to parquet",
     "export of what is truncated": "export cut.cdx.gz --to parquet",
 }
@@ -90,8 +95,21 @@ def test_a_command_does_the_same_on_other_machines(
     local, far = ran("local", *words), ran("far", *words, "--engine", "spark")
     assert far == local
     assert local.files or "truncated" in name
-    assert (local.status == 0) == (name == "export"), "each has something that is corrupt"
+    is_sound = name in ("export", "zipnum of another format")
+    assert (local.status == 0) == is_sound, "each other one has something that is corrupt"
     assert here.steps or here.sent
+
+
+@pytest.mark.parametrize(
+    "words", ["index", "recompress", "scan --extract url --to jsonl"], ids=["index", "recompress", "scan"]
+)
+def test_a_second_run_has_nothing_to_do(words: str, here: Here, warcs: Path, ran: Callable[..., Ran]) -> None:
+    given = (*words.split(), "warcs/iana.warc.gz", "--engine", "spark")
+    first = ran("far", *given)
+    assert (first.status, len(here.sent)) == (0, 1)
+    again = ran("far", *given, *(["--update"] if words != "recompress" else []))
+    assert again == first
+    assert len(here.sent) == 1
 
 
 def test_a_node_with_another_version_of_the_compressor_writes_nothing(
@@ -202,8 +220,12 @@ def test_a_node_with_another_compressor_writes_no_shard(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+OF_TABLES = ("--output_format=x", "--output_compression=gzip", "--output_option=a=b", "--log_level=INFO")
+"""Options of cc-pyspark that are accepted and not used."""
+
+
 def script(*words: str) -> int:
-    return scripts.zipnum([*words, "--output_base_url=c", "--output_format=x", "--spark-profiler"])
+    return scripts.zipnum([*words, "--output_base_url=c", *OF_TABLES, "--spark-profiler"])
 
 
 @pytest.mark.parametrize("name", ["b.json", "b.txt", "b.seq"])
@@ -215,6 +237,9 @@ def test_the_file_of_boundaries_is_written_and_then_read(
     said = capfd.readouterr().err
     assert f"file://{tmp_path}/{name}: 2 split points, from a sample\n" in said
     assert re.search(r"^c: .*600 lines", said, re.M), said
+    assert json.loads(Path("c/cluster.json").read_bytes())["numlines"] == 3000
+    (step,) = here.steps
+    assert "/c/.run-" in step.shared.directory, "tasks of a killed run may still write to another one"
     kept = {path.name: path.read_bytes() for path in tmp_path.glob("b.*")}
     assert kept.keys() == ({name} if name == "b.json" else {"b.txt", "b.seq"})
     first, here.sent[:] = hashes("c"), []
@@ -240,7 +265,14 @@ def test_what_is_wrong_with_boundaries_and_inputs_is_reported(here: Here) -> Non
         script(asked, "none/*.cdx.gz")
     with pytest.raises(UsageError, match="is an input"):
         script("--partition_boundaries_file=a.cdx.gz.json", "a.cdx.gz,a.cdx.gz.json")
+    with pytest.raises(UsageError, match="must have the same format"):
+        script(asked, "a.cdx.gz,six.cdx")
+    for output, boundaries in ("http://localhost:1/c", "b.json"), ("c", "a.cdx.gz/b.json"):
+        words = [f"--output_base_url={output}", f"--partition_boundaries_file={boundaries}"]
+        with pytest.raises(UsageError, match=r"^(http://localhost:1/c|a\.cdx\.gz)"):
+            scripts.zipnum([*words, "a.cdx.gz"])
     assert here.steps == here.sent == []
+    assert not Path("b.json").exists()
 
 
 def test_inputs_start_from_their_base(here: Here, tmp_path: Path) -> None:
@@ -276,21 +308,29 @@ def test_the_index_script_writes_the_files_of_the_command(
     here: Here, warcs: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Archives of a crawl go to the paths of its index. A second run keeps what is complete."""
-    crawl = Path("crawl-data/C/segments/1/warc")
+    below = "crawl-data/C/segments/1/warc"
+    crawl = Path("far", below)
     crawl.parent.mkdir(parents=True)
     warcs.rename(crawl)
-    Path("list").write_text("".join(f"{crawl}/{name}\n" for name in ("iana.warc.gz", "cut.warc.gz")))
-    assert main(["index", "-q", "-o", "ours", "--manifest", "list"]) == 1
-    words = [f"--input_base_url=file:{tmp_path}", f"--output_base_url=file:{tmp_path}/out", "list"]
+    Path("list").write_text("".join(f"{below}/{name}\n" for name in ("iana.warc.gz", "cut.warc.gz")))
+    assert main(["index", "-q", "-o", "ours", "--root", "far", "--manifest", "list"]) == 1
+    words = [f"--input_base_url=file:{tmp_path}/far", f"--output_base_url=file:{tmp_path}/out", "list"]
     capfd.readouterr()
     assert scripts.index(words) == 1
     said = capfd.readouterr().err
     assert f"listed in {tmp_path}/out/failures.tsv; the rest is indexed" in said
     assert f"{crawl}/cut.warc.gz@" in said
-    assert hashes("out/cc-index/cdx/C/segments/1/warc") == hashes(Path("ours") / crawl)
+    assert hashes("out/cc-index/cdx/C/segments/1/warc") == hashes(Path("ours") / below)
     for more, done in ([], ["cut"]), (["--update"], ["cut"]), (["--replace"], ["cut", "iana"]):
         here.sent.clear()
         assert scripts.index(["-q", *more, *words]) == 1
         names = sorted(task.archive.path.rpartition("/")[2] for task in here.sent)
         assert names == [f"{name}.warc.gz" for name in done]
     assert "indexed" not in capfd.readouterr().err
+    whole = (crawl / "iana.warc.gz").read_bytes()
+    (crawl / "iana.warc.gz").write_bytes(whole * 2)
+    with pytest.raises(UsageError, match=r"iana\.cdx\.gz: was made from an earlier state of "):
+        scripts.index(["-q", *words])
+    here.sent.clear()
+    assert scripts.index(["-q", "--skip-existing", *words]) == 1
+    assert {task.archive.path.rpartition("/")[2] for task in here.sent} == {"cut.warc.gz", "iana.warc.gz"}
