@@ -176,7 +176,7 @@ def _points(
 
 
 def _read_points(path: str) -> list[bytes]:
-    if path.lower().endswith(_SPLITS):
+    if path.endswith(_SPLITS):
         return read_splits(path)
     try:
         return parse_boundaries(locate(path).read_bytes())
@@ -185,7 +185,7 @@ def _read_points(path: str) -> list[bytes]:
 
 
 def _write_points(points: Sequence[bytes], path: str) -> None:
-    if path.lower().endswith(_SPLITS):
+    if path.endswith(_SPLITS):
         write_splits(points, f"{path[:-4]}.txt")
         return
     with locate(path).write_named() as file:
