@@ -44,8 +44,8 @@ CASES: dict[str, tuple[list[bytes], str]] = {
         "r 1",
     ),
     "the length leads to the end of the file, and the last record is damaged": (
-        [warc(b"", 117)[:-2] + b"X\nt", warc(b"t\r\n"), C, warc(b"t") + b"more\n"],
-        "0r 0",
+        [warc(b"", 117)[:-2] + b"X\nt" + warc(b"t\r\n") + C + warc(b"t") + b"more\n"],
+        "1",
     ),
     "cut off, and its payload does not start with a record": ([warc(b"H", 162), warc(b"x"), C], "0r "),
     "the end of the inner records is not that of the file": (
@@ -57,7 +57,8 @@ CASES: dict[str, tuple[list[bytes], str]] = {
         [warc(b"text\r\n\r\n" + arc(b"t") + b"?", version=b"WARC/7.0") + C],
         "1",
     ),
-    "garbage before an ARC record with the line ends of two": ([b"garbage line\n" + arc(b"") + b"\n"], "1"),
+    "garbage before an ARC record with the line ends of two": ([b"garbage line\n", arc(b""), b"\n"], "0r "),
+    "a long line of garbage before such a record": ([b"g" * 31 + b"\n" + arc(b"") + b"\n"], "1"),
     "a version that breaks off before an ARC record": (
         [warc(b""), b"WARC/1" + arc(b"") + b"\n", arc(HTTP), b"\n"],
         "r0r ",
