@@ -83,6 +83,7 @@ A, D = line("a"), line("d")
         ("C a.com --count --by-source", 0, "1\tC\n", []),
         ("C -i good --count --by-source", 0, "1\ta.com\tC\n1\td.com\tC\n", []),
         ("C,f.cdxj a.com --count", 0, "1\n", []),
+        ("C,f.cdxj http://x:y/ --count", 2, "", [INVALID]),
         ("C,f.cdxj a.com --count --by-source", 0, "1\tC\n1\tf.cdxj\n", []),
         ("C,f.cdxj -i good --count --by-source", 0, "1\ta.com\tC\n1\ta.com\tf.cdxj\n1\td.com\tC\n0\td.com\tf.cdxj\n", []),
         ("C,f.cdxj -i corrupt --count", 1, "1\ta.com\n1\td.com\n", [f"{CORRUPT}; z.com: not counted"]),
