@@ -51,6 +51,30 @@ def test_a_truncated_frame_is_reported_as_truncated(frame: bytes, data: st.DataO
     assert error.value.truncated
 
 
+CHECKED = zstandard.ZstdCompressor(write_checksum=True).compress(b"text")
+
+
+@pytest.mark.parametrize(
+    ("data", "reason", "reached", "truncated"),
+    [
+        (b"", "the file is truncated inside a zstd frame", 2, True),
+        (zstandard.FRAME_HEADER, "the file is truncated inside a zstd frame", 6, True),
+        (CHECKED[:-1], "the file is truncated inside a zstd frame", 2 + len(CHECKED) - 4, True),
+        (b"\x5f\x2a\x4d\x18\0\0", "the file is truncated inside a skippable frame", 8, True),
+        (b"\x4f\x2a\x4d\x18" + bytes(9), "no zstd frame starts here", 2, False),
+        (b"Plain text", "no zstd frame starts here", 2, False),
+        (b"\x60\x2a\x4d\x18" + bytes(9), "no zstd frame starts here", 2, False),
+        (zstandard.FRAME_HEADER + b"\x20\0\7\0\0", "corrupt zstd data (invalid block header)", 8, False),
+    ],
+)
+def test_an_error_has_a_reason_and_the_offset_up_to_which_was_read(
+    data: bytes, reason: str, reached: int, truncated: bool
+) -> None:
+    with pytest.raises(FrameError) as error:
+        frame_end(reader(b"ab" + data), 2)
+    assert (str(error.value), error.value.reached, error.value.truncated) == (reason, reached, truncated)
+
+
 @given(st.binary(max_size=60))
 def test_any_bytes_have_an_end_or_a_reason(data: bytes) -> None:
     try:
