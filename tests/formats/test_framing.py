@@ -61,6 +61,7 @@ CHECKED = zstandard.ZstdCompressor(write_checksum=True).compress(b"text")
         (zstandard.FRAME_HEADER, "the file is truncated inside a zstd frame", 6, True),
         (CHECKED[:-1], "the file is truncated inside a zstd frame", 2 + len(CHECKED) - 4, True),
         (b"\x5f\x2a\x4d\x18\0\0", "the file is truncated inside a skippable frame", 8, True),
+        (b"\x50\x2a\x4d\x18\2\0\0\0x", "the file is truncated inside a skippable frame", 2 + 9, True),
         (b"\x4f\x2a\x4d\x18" + bytes(9), "no zstd frame starts here", 2, False),
         (b"Plain text", "no zstd frame starts here", 2, False),
         (b"\x60\x2a\x4d\x18" + bytes(9), "no zstd frame starts here", 2, False),
@@ -73,6 +74,12 @@ def test_an_error_has_a_reason_and_the_offset_up_to_which_was_read(
     with pytest.raises(FrameError) as error:
         frame_end(reader(b"ab" + data), 2)
     assert (str(error.value), error.value.reached, error.value.truncated) == (reason, reached, truncated)
+
+
+def test_a_skippable_frame_may_have_nothing_in_it() -> None:
+    empty = b"\x50\x2a\x4d\x18" + bytes(4)
+    assert frame_end(reader(empty), 0) == 8
+    assert frame_end(reader(empty + empty), 8) == 16
 
 
 @given(st.binary(max_size=60))
