@@ -102,6 +102,14 @@ def test_a_frame_in_a_buffer_ends_where_it_ends_in_a_file(
     assert end == (len(before) + len(frame) if 0 < size <= limit else -1)
 
 
+def test_a_skippable_frame_in_a_buffer_is_left_to_others() -> None:
+    """Its size, 0x120, looks like a header of a frame that states its size."""
+    frame = b"\x50\x2a\x4d\x18" + (0x120).to_bytes(4, "little") + bytes(0x120)
+    assert native.frame_within is not None
+    for way in (native.frame_within, frame_within):
+        assert way(frame + bytes(20), 0, 1000) == -1
+
+
 @given(frames() | st.binary(max_size=60).map(lambda data: zstandard.FRAME_HEADER + data), st.data())
 def test_both_ways_find_the_same_end(frame: bytes, data: st.DataObject) -> None:
     changed = bytearray(frame[: data.draw(st.integers(0, len(frame)))])
