@@ -143,9 +143,9 @@ class ArchiveInside:
         """The number of records that start between two offsets."""
         number = 0
         while pos < end:
-            walk = self._walk(pos, end, False)
-            number += walk.number
-            pos = self._resync.first(max(walk.end, pos + 1))
+            ends = self._ends_at(pos)
+            number += ends is not None
+            pos = self._resync.first(pos + 1) if ends is None else ends[0]
         return number
 
     def _walk(self, pos: int, stop: int, is_payload: bool) -> _Stretch:

@@ -47,6 +47,22 @@ CASES: dict[str, tuple[list[bytes], str]] = {
         [warc(b"", 117)[:-2] + b"X\nt" + warc(b"t\r\n") + C + warc(b"t") + b"more\n"],
         "1",
     ),
+    "the length leads to a record without line ends before it": (
+        [warc(b"t" + C, 5 + len(warc(b"x") + C), b"WARC/7.0"), warc(b"x"), C, warc(b"y"), C],
+        "0r r ",
+    ),
+    "garbage in place of the line ends of both": (
+        [warc(warc(b"t") + C, version=b"WARC/7.0") + b"garbage", warc(b"x"), C, warc(b"y"), C],
+        "1r r ",
+    ),
+    "the last inner record has no line ends of its own": (
+        [warc(warc(b"t") + C + warc(b"u"), version=b"WARC/7.0") + C, warc(b"x"), C, warc(b"y"), C],
+        "2r r ",
+    ),
+    "damaged records between the inner ones do not count": (
+        [warc(3 * (warc(b"t") + C + warc(b"u", None) + C) + b"more", version=b"WARC/7.0") + C, warc(b"x"), C],
+        "3r ",
+    ),
     "cut off, and its payload does not start with a record": ([warc(b"H", 162), warc(b"x"), C], "0r "),
     "the end of the inner records is not that of the file": (
         [warc(b"X/1.0\r\nWARC-Type: a\r\n\r\n", 7, b"WARC/7.0"), warc(b"t\r\n"), b"\r\n"],
