@@ -58,12 +58,24 @@ def test_a_wrong_question_is_refused(tree: Path) -> None:
 def test_a_closed_index_gives_nothing(tree: Path) -> None:
     index = cdxmill.PrefixIndex(tree)
     answers = (index.items("http://example.com/*"), index.lines("http://example.com/*"))
+    begun = index.lines("http://example.com/*")
     next(answers[0])
+    next(begun)
     assert set(open_files(tree.parent)) == {"t"}
     index.close()
     assert open_files(tree.parent) == []
     with pytest.raises(UsageError, match="was closed"):
         index.pointers(b"com,example)/a")
+    with pytest.raises(UsageError, match="was closed"):
+        next(begun)
     for answer in answers:
         with pytest.raises((UsageError, ValueError)):
             list(answer)
+
+
+def test_the_file_is_closed_at_the_end_of_with(tree: Path) -> None:
+    with cdxmill.PrefixIndex(tree) as index:
+        assert set(open_files(tree.parent)) == {"t"}
+    assert open_files(tree.parent) == []
+    with pytest.raises(UsageError, match="was closed"):
+        index.pointers(b"com,example)/a")
