@@ -79,3 +79,15 @@ def test_the_file_is_closed_at_the_end_of_with(tree: Path) -> None:
     assert open_files(tree.parent) == []
     with pytest.raises(UsageError, match="was closed"):
         index.pointers(b"com,example)/a")
+
+
+def test_an_input_that_cannot_be_read_is_returned_and_not_printed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    inputs = tmp_path / "inputs"
+    inputs.mkdir()
+    (inputs / "a.cdxj").write_text(LINE % ("a", 0, "a", "x", 5))
+    (inputs / "b.cdxj").symlink_to("gone.cdxj")
+    result = cdxmill.build_prefix_index(inputs, output=tmp_path / "t")
+    assert (result.items, [one.path for one in result.failures]) == (1, [str(inputs / "b.cdxj")])
+    assert capfd.readouterr() == ("", "")
