@@ -58,12 +58,36 @@ def test_a_wrong_question_is_refused(tree: Path) -> None:
 def test_a_closed_index_gives_nothing(tree: Path) -> None:
     index = cdxmill.PrefixIndex(tree)
     answers = (index.items("http://example.com/*"), index.lines("http://example.com/*"))
+    begun = index.lines("http://example.com/*")
     next(answers[0])
+    next(begun)
     assert set(open_files(tree.parent)) == {"t"}
     index.close()
     assert open_files(tree.parent) == []
     with pytest.raises(UsageError, match="was closed"):
         index.pointers(b"com,example)/a")
+    with pytest.raises(UsageError, match="was closed"):
+        next(begun)
     for answer in answers:
         with pytest.raises((UsageError, ValueError)):
             list(answer)
+
+
+def test_the_file_is_closed_at_the_end_of_with(tree: Path) -> None:
+    with cdxmill.PrefixIndex(tree) as index:
+        assert set(open_files(tree.parent)) == {"t"}
+    assert open_files(tree.parent) == []
+    with pytest.raises(UsageError, match="was closed"):
+        index.pointers(b"com,example)/a")
+
+
+def test_an_input_that_cannot_be_read_is_returned_and_not_printed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    inputs = tmp_path / "inputs"
+    inputs.mkdir()
+    (inputs / "a.cdxj").write_text(LINE % ("a", 0, "a", "x", 5))
+    (inputs / "b.cdxj").symlink_to("gone.cdxj")
+    result = cdxmill.build_prefix_index(inputs, output=tmp_path / "t")
+    assert (result.items, [one.path for one in result.failures]) == (1, [str(inputs / "b.cdxj")])
+    assert capfd.readouterr() == ("", "")

@@ -22,7 +22,10 @@ def line(host: str) -> str:
 
 @pytest.fixture(autouse=True)
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The cluster C has a line of a.com, one of c.com that is no JSON, one of d.com, and z.com in a corrupt block."""
+    """The cluster C has a line of a.com, one of c.com that is no JSON, one of d.com, and z.com in a corrupt block.
+
+    Of the cluster I, the first line of the index is corrupt.
+    """
     monkeypatch.chdir(tmp_path)
     lines = [line("a"), "com,c)/ 2020 {\n", line("d"), line("z")]
     write_raw_cluster(Path("C"), [one.rstrip("\n").encode() for one in lines], 1)
@@ -30,6 +33,9 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     data = bytearray(Path("C/cdx-00000.gz").read_bytes())
     data[offset + 12 : offset + size] = bytes(size - 12)
     Path("C/cdx-00000.gz").write_bytes(data)
+    write_raw_cluster(Path("I"), [one.rstrip("\n").encode() for one in lines], 1)
+    index = Path("I/cluster.idx")
+    index.write_text(index.read_text().replace("\t", " ", 3))
     Path("f.cdxj").write_text(line("a"))
     for name, text in {
         "good": "a.com\n\n d.com \n",
@@ -44,6 +50,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 CORRUPT = "the block is corrupt (*; the lines of this block are missing; check it with cdxmill verify, or build the cluster again"
 SKIPPED = ": invalid JSON in a line (*: '{'; the line is skipped"
+INDEX = "the index is corrupt: not a line of a ZipNum index: (*; check it with cdxmill verify, or build the cluster again"
 INVALID = "http://x:y/: not a URL that can be looked up (*)"
 BOTH = "give either a URL or --input FILE"
 A, D = line("a"), line("d")
@@ -80,9 +87,13 @@ A, D = line("a"), line("d")
         ("C -i good --count", 0, "1\ta.com\n1\td.com\n", []),
         ("C -i corrupt --count", 1, "1\ta.com\n1\td.com\n", [f"{CORRUPT}; z.com: not counted"]),
         ("C -i bad --filter =status:200 --count", 1, "1\ta.com\n0\tc.com\n1\td.com\n", [SKIPPED, INVALID]),
+        ("I a.com --count", 1, "", [INDEX]),
+        ("I,f.cdxj a.com --count --by-source", 1, "", [INDEX]),
+        ("I -i good --count", 1, "1\td.com\n", [f"{INDEX}; a.com: not counted"]),
         ("C a.com --count --by-source", 0, "1\tC\n", []),
         ("C -i good --count --by-source", 0, "1\ta.com\tC\n1\td.com\tC\n", []),
         ("C,f.cdxj a.com --count", 0, "1\n", []),
+        ("C,f.cdxj http://x:y/ --count", 2, "", [INVALID]),
         ("C,f.cdxj a.com --count --by-source", 0, "1\tC\n1\tf.cdxj\n", []),
         ("C,f.cdxj -i good --count --by-source", 0, "1\ta.com\tC\n1\ta.com\tf.cdxj\n1\td.com\tC\n0\td.com\tf.cdxj\n", []),
         ("C,f.cdxj -i corrupt --count", 1, "1\ta.com\n1\td.com\n", [f"{CORRUPT}; z.com: not counted"]),

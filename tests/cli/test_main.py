@@ -5,8 +5,11 @@ from __future__ import annotations
 import errno
 import io
 import os
+import socket
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -279,10 +282,19 @@ def test_a_broken_pipe_is_that_of_stdout_if_this_has_no_reader(
     assert capfd.readouterr().err.startswith("discarded\n" if is_end else "cdxmill: sick; ")
 
 
-def test_a_reader_of_stdout_is_seen() -> None:
-    kept, (reader, writer) = os.dup(1), os.pipe()
+def _socket_pair() -> tuple[int, int]:
+    one, other = socket.socketpair()
+    return one.detach(), other.detach()
+
+
+@pytest.mark.parametrize("connect", [os.pipe, _socket_pair])
+def test_a_reader_of_stdout_is_seen(connect: Callable[[], tuple[int, int]]) -> None:
+    """Some programs, such as Node.js, give a command sockets in place of pipes."""
+    kept, (reader, writer) = os.dup(1), connect()
     try:
         os.dup2(writer, 1)
+        with suppress(OSError):  # a pipe
+            os.write(reader, b"what is sent to a socket says nothing of its reader")
         assert not main_module._stdout_has_no_reader()
         os.close(reader)
         assert main_module._stdout_has_no_reader()

@@ -51,6 +51,37 @@ def test_a_truncated_frame_is_reported_as_truncated(frame: bytes, data: st.DataO
     assert error.value.truncated
 
 
+CHECKED = zstandard.ZstdCompressor(write_checksum=True).compress(b"text")
+
+
+@pytest.mark.parametrize(
+    ("data", "reason", "reached", "truncated"),
+    [
+        (b"", "the file is truncated inside a zstd frame", 2, True),
+        (zstandard.FRAME_HEADER, "the file is truncated inside a zstd frame", 6, True),
+        (CHECKED[:-1], "the file is truncated inside a zstd frame", 2 + len(CHECKED) - 4, True),
+        (b"\x5f\x2a\x4d\x18\0\0", "the file is truncated inside a skippable frame", 8, True),
+        (b"\x50\x2a\x4d\x18\2\0\0\0x", "the file is truncated inside a skippable frame", 2 + 9, True),
+        (b"\x4f\x2a\x4d\x18" + bytes(9), "no zstd frame starts here", 2, False),
+        (b"Plain text", "no zstd frame starts here", 2, False),
+        (b"\x60\x2a\x4d\x18" + bytes(9), "no zstd frame starts here", 2, False),
+        (zstandard.FRAME_HEADER + b"\x20\0\7\0\0", "corrupt zstd data (invalid block header)", 8, False),
+    ],
+)
+def test_an_error_has_a_reason_and_the_offset_up_to_which_was_read(
+    data: bytes, reason: str, reached: int, truncated: bool
+) -> None:
+    with pytest.raises(FrameError) as error:
+        frame_end(reader(b"ab" + data), 2)
+    assert (str(error.value), error.value.reached, error.value.truncated) == (reason, reached, truncated)
+
+
+def test_a_skippable_frame_may_have_nothing_in_it() -> None:
+    empty = b"\x50\x2a\x4d\x18" + bytes(4)
+    assert frame_end(reader(empty), 0) == 8
+    assert frame_end(reader(empty + empty), 8) == 16
+
+
 @given(st.binary(max_size=60))
 def test_any_bytes_have_an_end_or_a_reason(data: bytes) -> None:
     try:
@@ -69,6 +100,14 @@ def test_a_frame_in_a_buffer_ends_where_it_ends_in_a_file(
     end = frame_within(before + frame + behind, len(before), limit)
     size = -1 if is_skippable(frame[:4]) else zstandard.frame_content_size(frame)
     assert end == (len(before) + len(frame) if 0 < size <= limit else -1)
+
+
+def test_a_skippable_frame_in_a_buffer_is_left_to_others() -> None:
+    """Its size, 0x120, looks like a header of a frame that states its size."""
+    frame = b"\x50\x2a\x4d\x18" + (0x120).to_bytes(4, "little") + bytes(0x120)
+    assert native.frame_within is not None
+    for way in (native.frame_within, frame_within):
+        assert way(frame + bytes(20), 0, 1000) == -1
 
 
 @given(frames() | st.binary(max_size=60).map(lambda data: zstandard.FRAME_HEADER + data), st.data())

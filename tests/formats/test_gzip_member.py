@@ -63,6 +63,21 @@ def test_a_corrupt_magic_is_not_a_header(header: bytes, data: st.DataObject) -> 
         header_size(damaged)
 
 
+@pytest.mark.parametrize("flags", [0x20, 0x40, 0x80, 0xE0 | 31])
+def test_a_header_with_reserved_flags_is_corrupt(flags: int) -> None:
+    """RFC 1952 demands an error: they may announce parts of the header that nobody knows."""
+    with pytest.raises(ValueError, match="reserved flags are set"):
+        header_size(b"\x1f\x8b\x08" + bytes([flags]) + bytes(16))
+
+
+@given(headers(), st.integers(0, 15))
+def test_a_header_with_a_wrong_checksum_is_corrupt(header: bytes, bit: int) -> None:
+    plain = header[:3] + bytes([header[3] | 2]) + header[4 : len(header) - (header[3] & 2)]
+    checksum = (zlib.crc32(plain) & 0xFFFF) ^ 1 << bit
+    with pytest.raises(ValueError, match=r"^gzip header CRC16 mismatch$"):
+        header_size(plain + checksum.to_bytes(2, "little"))
+
+
 @given(members, st.binary(max_size=30) | members, st.data())
 def test_the_quick_way_gives_what_zlib_gives(member: bytes, behind: bytes, data: st.DataObject) -> None:
     whole = bytearray(member + behind)

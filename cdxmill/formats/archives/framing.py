@@ -80,7 +80,7 @@ def frame_end(get: Callable[[int, int], bytes], offset: int) -> int:
     head = get(offset, _LONGEST_HEADER)
     if is_skippable(head[:4]):
         end = offset + 8 + int.from_bytes(head[4:8], "little")
-        if len(head) < 8 or (end > offset + 8 and not get(end - 1, 1)):
+        if len(head) < 8 or not get(end - 1, 1):
             reason = "the file is truncated inside a skippable frame"
             raise FrameError(reason, offset + len(head), truncated=True)
         return end

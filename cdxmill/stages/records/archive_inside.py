@@ -22,9 +22,11 @@ from cdxmill.stages.records.record_parts import BLOCK_HEAD
 from cdxmill.stages.records.resync import Resync
 from cdxmill.stages.window import Window
 
-_CLOSING = b"\r\n\r\n"
+_WARC, _CLOSING = b"WARC/", b"\r\n\r\n"
 _HEAD = 1 << 16
 """Bytes of the longest damaged header that is looked at."""
+_SHORTEST = 32
+"""Bytes. No header is shorter, unless it breaks off."""
 _HEAD_END = regex(rb"\r?\n\r?\n")
 _DAMAGED_START = regex(rb"[^\n]{0,32}\nWARC-[A-Z]")
 """The start of a record with a damaged version."""
@@ -66,7 +68,7 @@ class ArchiveInside:
         line ends than usual.
         """
         window = self._window
-        if not window.peek(found, 1) or found - pos <= len(_CLOSING):  # no header is as short as that
+        if not window.peek(found, 1) or self._is_garbage(pos, found):
             return found, 0
         header = self._header(pos, found)
         if header is not None and header.end is not None and header.end > found and self._is_right(header):
@@ -83,9 +85,13 @@ class ArchiveInside:
         following = self._resync.first(walk.end)
         if walk.number and walk.end == header.end < following:  # its own closing is damaged
             return following, walk.number
-        if is_payload and not window.peek(header.end - 1, 1) and not window.peek(walk.end, 1):
+        if is_payload and not window.peek(header.end, 1) and not window.peek(walk.end, 1):
             return window.end(), walk.number
         return found, 0
+
+    def _is_garbage(self, pos: int, found: int) -> bool:
+        """Whether too few bytes come before a record for a header with that record in its payload."""
+        return found - pos < _SHORTEST and self._window.peek(pos, len(_WARC)) != _WARC
 
     def _header(self, pos: int, found: int) -> _Header | None:
         """The header at `pos`. It ends before `found`, even if its blank line is missing."""
@@ -137,9 +143,9 @@ class ArchiveInside:
         """The number of records that start between two offsets."""
         number = 0
         while pos < end:
-            walk = self._walk(pos, end, False)
-            number += walk.number
-            pos = self._resync.first(max(walk.end, pos + 1))
+            ends = self._ends_at(pos)
+            number += ends is not None
+            pos = self._resync.first(pos + 1) if ends is None else ends[0]
         return number
 
     def _walk(self, pos: int, stop: int, is_payload: bool) -> _Stretch:
@@ -190,7 +196,7 @@ class ArchiveInside:
 
 def _closes(line_ends: bytes, is_arc: bool, rest: bytes) -> tuple[bool, int]:
     """Whether line ends after a block are those of this record and of one around it; the number of its own."""
-    is_before_arc = bool(rest) and not rest.startswith(b"WARC/")
+    is_before_arc = bool(rest) and not rest.startswith(_WARC)
     if is_arc and line_ends == b"\n\n" and (is_before_arc or not rest):
         return True, 1
     if is_arc:

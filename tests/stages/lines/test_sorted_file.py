@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -86,6 +87,27 @@ def test_sorted_files_and_spilled_lines_merge_and_are_cut_as_one(
         [line for some in merge_slices(part, files.reader) for line in some]
         for part in cut_runs(runs, points, files.reader)
     ] == [[line for line in expected if low <= line < high] for low, high in bounds]
+
+
+def test_slices_know_how_many_bytes_they_take_on_disk() -> None:
+    """Both have the block at which they are cut."""
+    lines = [random.Random(number).randbytes(50).hex().encode() for number in range(9000)]
+    lines.sort()
+    files = MemoryFiles()
+    data = files["/input.cdx.gz"] = packed(
+        b"".join(line + b"\n" for line in lines), range(0, 900_000, 50_000)
+    )
+    sorter = LineSorter(files.create, "run")
+    _, places = noted(data)
+    assert places is not None
+    sorter.adopt("/input.cdx.gz", places)
+    sorter.add(lines)
+    for run in sorter.finish():
+        size = len(data) if run.source else run.footer
+        sizes = [one.packed() for (one,) in cut_runs([run], [lines[4500]], files.reader)]
+        assert run.whole().packed() == size
+        assert size <= sum(sizes) < size + 70_000
+        assert max(sizes) < size * 2 / 3
 
 
 @pytest.mark.parametrize(

@@ -81,5 +81,6 @@ def test_the_lines_in_order_are_a_run_and_come_with_the_others() -> None:
     ):
         sorter.add(piece.splitlines())
     assert sum(run.lines for run in sorter.runs) >= 40
+    assert sum(run.duplicates for run in sorter.runs) == 0
     found = sorted_lists(sorter, scratch.create, scratch.reader)
     assert [line for some in found for line in some] == [*lines, b"com,b)/ 2020 {}"]

@@ -207,3 +207,4 @@ def test_runs_are_read_by_ranges_and_a_slice_reads_its_blocks_alone() -> None:
     )
     assert found == lines[10_000:10_010]
     assert sum(size for _, size in read) < len(store["run"]) / 10
+    assert max(size for _, size in read) <= BLOCK, "more is read ahead than was asked for"

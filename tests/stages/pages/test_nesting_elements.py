@@ -31,6 +31,7 @@ OPEN = {
     "<ul><li>x</ul>": (0, 0),
     "<select><option></select>": (0, 0),
     "<ruby><rt></ruby>": (0, 0),
+    "<rt><rt></rt>": (1, 0),
     "<b></b>": (0, 0),
     "<b><p></b>": (2, 1),
     "<b><b><i></b>": (3, 3),
@@ -46,6 +47,7 @@ OPEN = {
     "<table><tr><div></tr>": (3, 0),
     "<table><tr><td><div></td>": (2, 0),
     "<table><tr><td><div></tr>": (1, 0),
+    "<table><tr><td><div></table>": (0, 0),
     "<table><tr><td><b></td>": (2, 0),
     "<table><tr><td><svg></td>": (2, 0),
     "<table><tr><td><svg></svg><b></td>": (2, 0),
@@ -68,6 +70,7 @@ OPEN = {
     "<svg><title>x</title>": (1, -1),
     "<svg><desc>x</desc><g>": (2, -1),
     "<svg><desc>x<p></desc><g>": (3, 0),
+    "<svg><desc><g/><g/>": (3, 0),
     "<svg><script>x</script>": (1, -1),
     "<svg><script><b></script>": (2, 1),
     "<svg><![CDATA[<b>]]>": (2, 1),
@@ -115,7 +118,8 @@ def depth(html: str) -> int:
 def test_the_elements_that_are_open(html: str) -> None:
     counted = number_after(html, "MOST_STEPS", "<u->")
     assert (counted, number_after(html, "MOST_COPIES", "<b>")) == OPEN[html]
-    assert counted + ("<p></desc>" in html) >= depth(html), "an element that may be a text does not count"
+    may_be_text = "<desc>x<p>" in html or "<desc><" in html
+    assert counted + may_be_text >= depth(html), "an element that may be a text does not count"
 
 
 @pytest.mark.parametrize(

@@ -178,10 +178,11 @@ def test_the_first_record_of_a_file_with_more_line_ends_is_damaged(name: str, te
 
 @pytest.mark.parametrize("name", ["version", "garbage"])
 @pytest.mark.parametrize("lines", [1, 10_000])
-def test_a_length_that_is_right_is_enough(name: str, lines: int) -> None:
+@pytest.mark.parametrize("place", [6, 12])
+def test_a_length_that_is_right_is_enough(name: str, lines: int, place: int) -> None:
     """The record in it is not followed by the line ends of two."""
     outer = DAMAGE[name](record("outer", b"a text\r\n" * lines + b"\r\n" + INNER[0] + b"more"))
-    found, reasons = read(b"".join([*OTHERS[:6], outer, *OTHERS[6:]]))
+    found, reasons = read(b"".join([*OTHERS[:place], outer, *OTHERS[place:]]))
     assert found == OTHERS
     assert len(reasons) == 1
 
@@ -200,6 +201,32 @@ def test_garbage_that_is_longer_than_any_header_costs_no_record(size: int, more:
     found, reasons = read(b"".join(one + more for one in parts))
     assert [one.rstrip(b"\r\n") for one in found] == [one.rstrip(b"\r\n") for one in OTHERS]
     assert len(reasons) == 1
+
+
+@pytest.mark.parametrize("garbage", [b"X\n\n", b"XX\n\n", b"X\r\n\r\n", b"X: y\r\n\r\n", b"X" * 31])
+def test_garbage_that_is_shorter_than_any_header_costs_no_record(garbage: bytes) -> None:
+    """The line ends at the end of the file are not those of a record around all that follow."""
+    found, reasons = read(b"".join([*OTHERS[:6], garbage, *OTHERS[6:], CLOSING]))
+    assert [one.rstrip(b"\r\n") for one in found] == [one.rstrip(b"\r\n") for one in OTHERS]
+    assert reasons == [f"no WARC or ARC record starts here; {len(garbage)} bytes skipped"]
+
+
+@pytest.mark.parametrize("length", [b"1700", b"1000000"])
+def test_a_text_whose_length_leads_behind_the_end_of_the_file_costs_itself_alone(length: bytes) -> None:
+    bad = changed(length)(record("bad", b"a text"))
+    found, reasons = read(b"".join([*OTHERS[:6], bad, *OTHERS[6:]]))
+    assert found == OTHERS
+    assert len(reasons) == 1
+    assert reasons[0].endswith(f"1627 found; {len(bad)} bytes skipped")
+
+
+@pytest.mark.parametrize("name", ["version", "garbage"])
+def test_the_length_of_a_damaged_record_leads_to_the_end_of_a_truncated_file_or_behind_it(name: str) -> None:
+    bad = DAMAGE[name](OUTER["at once"])
+    for size in range(len(bad) - len(ARCHIVE + CLOSING), len(bad) + 1):
+        found, reasons = read(b"".join([*OTHERS[:2], bad[:size]]))
+        assert found == OTHERS[:2], size
+        assert reasons, size
 
 
 @pytest.mark.parametrize(
@@ -243,6 +270,13 @@ def test_damaged_records_between_others_are_passed_only_in_an_archive(text: byte
 
 def test_two_records_are_an_archive_in_a_file_with_more_line_ends_too() -> None:
     outer = DAMAGE["no length"](record("outer", b"a text\r\n\r\n" + INNER[0] + INNER[1]))
+    found, reasons = read(b"".join(one + CLOSING for one in [*OTHERS[:6], outer, *OTHERS[6:]]))
+    assert [one.rstrip(b"\r\n") for one in found] == [one.rstrip(b"\r\n") for one in OTHERS]
+    assert len(reasons) == 1
+
+
+def test_damaged_records_of_an_archive_are_passed_in_a_file_with_more_line_ends_too() -> None:
+    outer = DAMAGE["no length, and an inner version"](OUTER["at once"])
     found, reasons = read(b"".join(one + CLOSING for one in [*OTHERS[:6], outer, *OTHERS[6:]]))
     assert [one.rstrip(b"\r\n") for one in found] == [one.rstrip(b"\r\n") for one in OTHERS]
     assert len(reasons) == 1

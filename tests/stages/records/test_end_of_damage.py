@@ -23,6 +23,10 @@ def arc(block: bytes) -> bytes:
     return b"http://a.com/ 1.2.3.4 20200101000000 text/plain %d\n%b\n" % (len(block), block)
 
 
+BAD_ARC = arc(b"").replace(b" 0\n\n", b" many\n")
+"""The line before a damaged ARC record."""
+TWO_ARC, TWO_WARC = arc(b"a") + arc(b"b"), warc(b"a") + C + warc(b"b") + C
+
 CASES: dict[str, tuple[list[bytes], str]] = {
     "too short for a header: a damaged record": ([b"??", warc(b"t") + b"\n??"], "00"),
     "too short for a header: an ARC record": ([b"???\n", arc(b"text\r\n\r\n"), b"\n"], "0r "),
@@ -44,8 +48,48 @@ CASES: dict[str, tuple[list[bytes], str]] = {
         "r 1",
     ),
     "the length leads to the end of the file, and the last record is damaged": (
-        [warc(b"", 117)[:-2] + b"X\nt", warc(b"t\r\n"), C, warc(b"t") + b"more\n"],
-        "0r 0",
+        [warc(b"", 117)[:-2] + b"X\nt" + warc(b"t\r\n") + C + warc(b"t") + b"more\n"],
+        "1",
+    ),
+    "the length leads to a record without line ends before it": (
+        [warc(b"t" + C, 5 + len(warc(b"x") + C), b"WARC/7.0"), warc(b"x"), C, warc(b"y"), C],
+        "0r r ",
+    ),
+    "garbage in place of the line ends of both": (
+        [warc(warc(b"t") + C, version=b"WARC/7.0") + b"garbage", warc(b"x"), C, warc(b"y"), C],
+        "1r r ",
+    ),
+    "the last inner record has no line ends of its own": (
+        [warc(warc(b"t") + C + warc(b"u"), version=b"WARC/7.0") + C, warc(b"x"), C, warc(b"y"), C],
+        "2r r ",
+    ),
+    "damaged records between the inner ones do not count": (
+        [warc(3 * (warc(b"t") + C + warc(b"u", None) + C) + b"more", version=b"WARC/7.0") + C, warc(b"x"), C],
+        "3r ",
+    ),
+    "ARC records after a text in one of them": (
+        [arc(b"x"), BAD_ARC + b"text\r\n" + TWO_ARC + b"\n", arc(b"y"), arc(b"z")],
+        "r2rr",
+    ),
+    "WARC records after a text in an ARC record": (
+        [arc(b"x"), BAD_ARC + b"text\r\n" + TWO_WARC + b"\n", arc(b"y"), arc(b"z")],
+        "r2rr",
+    ),
+    "ARC records after a text in a WARC record": (
+        [warc(b"x"), C, warc(b"text\r\n" + TWO_ARC, None) + C, warc(b"y"), C, warc(b"z"), C],
+        "r 2r r ",
+    ),
+    "a blank line between ARC and WARC records": (
+        [warc(b"t", None) + C, arc(b"a"), arc(b"b"), b"\n", warc(b"x"), C],
+        "0rr r ",
+    ),
+    "one more line end between others": (
+        [warc(b"t", None) + C, warc(b"a"), C, warc(b"b"), C + b"\n", warc(b"y"), C],
+        "0r r r ",
+    ),
+    "one record after a text, and one more line end at the end of the file": (
+        [warc(b"text\r\n" + warc(b"a") + C, None) + C, warc(b"y"), C + b"\n"],
+        "1r ",
     ),
     "cut off, and its payload does not start with a record": ([warc(b"H", 162), warc(b"x"), C], "0r "),
     "the end of the inner records is not that of the file": (
@@ -57,7 +101,8 @@ CASES: dict[str, tuple[list[bytes], str]] = {
         [warc(b"text\r\n\r\n" + arc(b"t") + b"?", version=b"WARC/7.0") + C],
         "1",
     ),
-    "garbage before an ARC record with the line ends of two": ([b"garbage line\n" + arc(b"") + b"\n"], "1"),
+    "garbage before an ARC record with the line ends of two": ([b"garbage line\n", arc(b""), b"\n"], "0r "),
+    "a long line of garbage before such a record": ([b"g" * 31 + b"\n" + arc(b"") + b"\n"], "1"),
     "a version that breaks off before an ARC record": (
         [warc(b""), b"WARC/1" + arc(b"") + b"\n", arc(HTTP), b"\n"],
         "r0r ",
