@@ -17,6 +17,7 @@ from cdxmill.cluster.write import (
     files_of,
     files_read,
     is_shard_whole,
+    kept_shards,
     read_manifest,
     shards_in,
     unpublish,
@@ -213,3 +214,11 @@ def test_a_compressor_that_is_not_installed_is_wrong_usage(monkeypatch: pytest.M
     monkeypatch.setattr(Compressor, "version", absent)
     with pytest.raises(UsageError, match="not installed"):
         check_installed(Compressor())
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"cdx-00000-1.gz": null}', '{"cdx-00000-1.gz": "x"}', '"text"'])
+def test_a_corrupt_list_of_kept_shards_is_an_empty_one(text: str, tmp_path: Path) -> None:
+    (tmp_path / ".kept.json").write_text(text)
+    assert kept_shards(locate(tmp_path)) == {}
+    (tmp_path / ".kept.json").write_text('{"cdx-00000-1.gz": 7, "mine.txt": 8}')
+    assert kept_shards(locate(tmp_path)) == {"cdx-00000-1.gz": 7}
