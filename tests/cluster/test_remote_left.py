@@ -50,6 +50,16 @@ def take_after_a_move(place: Location, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Location, "move", taken)
 
 
+def take_with_a_call(called: Callable[..., bytes], place: Location, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the lock of another run when a change calls this function."""
+
+    def taken(*arguments: object) -> bytes:
+        take(place)
+        return called(*arguments)
+
+    monkeypatch.setattr(change, called.__name__, taken)
+
+
 def keys_below(place: Location) -> set[str]:
     """The keys of all objects, also those that stand for directories."""
     prefix = place.text.removeprefix("s3://switched/") + "/"
@@ -158,27 +168,32 @@ def test_nothing_is_left_beside_a_new_cluster_in_hdfs(clusters: tuple[Path, Path
     assert place.parent.entries().keys() == {"C"}
 
 
-@pytest.mark.parametrize("moment", ["before the locations", "while files are moved"])
+@pytest.mark.parametrize("moment", ["before the files", "before the locations", "while files are moved"])
 def test_a_change_stops_as_soon_as_another_run_has_taken_the_directory(
     moment: str, bucket_place: Location, clusters: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Readers see nothing of it, or the next run completes it. Here it asks before each file."""
-    place = bucket_place
+    """Readers see nothing of it, or the next run completes it. What is not listed may be of the other run, whose change has
+    the same number. Here it asks before each file."""
+    place, others = bucket_place, "cdx-00001-1.gz"
     put(clusters[0], place)
     monkeypatch.setattr(change, "CHECKED", -1.0)
-    before = content(place)
+    before = {**content(place), others: b"of the other run"}
     with pytest.raises(StoppedError, match=TAKEN), change.open_change(place, print) as opened:
-        if moment == "before the locations":
+        write(place / others, before[others])
+        if moment == "before the files":
             take(place)
+        elif moment == "before the locations":
+            take_with_a_call(change.changed_locations, place, monkeypatch)
         else:
             take_after_a_move(place, monkeypatch)
         record = RunRecord("change 1", [], [], [])
         opened.commit(opened.manifest.shards, record, {"a.txt": b"", "b.txt": b""})
-    found = content(place)
+    found, staged = content(place), set((place / ".change").entries())
     is_begun = moment == "while files are moved"
     assert found.keys() - before.keys() == {".lock", *([".kept.json"] if is_begun else [])}
     assert {name: found[name] for name in before} == before
-    assert bool((place / ".change").entries()) is is_begun, "the next run completes it"
+    assert ("ready.json" in staged) is is_begun, "the next run completes it"
+    assert (staged == {"plan.json"}) is (moment == "before the files"), "others may have written the rest"
 
 
 def test_shards_on_s3_are_known_by_their_sizes_and_local_paths_are_not_followed(
