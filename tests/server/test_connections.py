@@ -20,6 +20,12 @@ PATIENCE = 30
 Client = Callable[["Connected"], Awaitable[None]]
 
 
+@pytest.fixture(autouse=True)
+def _much_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No connection ends here because its time is over."""
+    monkeypatch.setattr(protocol, "SECONDS", 10 * PATIENCE)
+
+
 class Connected:
     """A connection of a client, and the state of its server."""
 

@@ -114,11 +114,19 @@ def test_a_request_has_to_arrive_in_time(before: int, passed: float) -> None:
     run_on_clock(story())
 
 
-def test_a_connection_without_a_request_is_ended_and_one_between_two_requests_is_not() -> None:
+@pytest.mark.parametrize("sent", [b"", b"\r\n\r\n"], ids=["nothing", "empty lines"])
+def test_a_connection_without_a_request_is_ended(sent: bytes) -> None:
     async def story() -> None:
         async with connected() as connection:
+            connection[1].write(sent)
             await pass_time(1.1 * SECONDS)
             assert not await answer(connection, BEGIN + END)
+
+    run_on_clock(story())
+
+
+def test_a_connection_between_two_requests_is_not_ended() -> None:
+    async def story() -> None:
         async with connected() as connection:
             assert await answer(connection, BEGIN + END)
             await pass_time(3 * SECONDS)
