@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -81,6 +83,19 @@ def test_a_connection_that_is_answered_leaves_nothing() -> None:
         connected.writer.write(LAST)
         assert (await connected.rest()).endswith(b"\r\n\r\nbody")
         await connected.until_none_is_left()
+
+    served(client)
+
+
+def test_a_connection_that_has_ended_takes_no_memory() -> None:
+    async def client(connected: Connected) -> None:
+        assert await connected.ask() == b"body"
+        found = weakref.ref(next(iter(connected.state.connections)))
+        connected.writer.close()
+        await connected.until_none_is_left()
+        await asyncio.sleep(0)
+        gc.collect()
+        assert found() is None
 
     served(client)
 
