@@ -111,6 +111,44 @@ def test_many_requests_of_one_connection_are_answered() -> None:
     served(client)
 
 
+def test_an_answer_without_a_body_is_sent_at_once() -> None:
+    async def client(connected: Connected) -> None:
+        for _ in range(2):
+            connected.writer.write(REQUEST.replace(b"GET", b"HEAD"))
+            assert (await connected.reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 OK")
+        assert await connected.ask() == b"body"
+
+    served(client)
+
+
+def test_a_request_is_whole_when_it_is_answered_later() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.sleep(0)
+        assert await receive() == {"type": "http.request", "body": b"", "more_body": False}
+        await answer(scope, receive, send)
+
+    async def client(connected: Connected) -> None:
+        assert await connected.ask() == b"body"
+
+    served(client, app)
+
+
+def test_a_client_that_sends_many_requests_at_once_leaves_others_their_turn() -> None:
+    seen: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        asyncio.get_running_loop().call_soon(seen.append, "turn")
+        seen.append("answer")
+        await answer(scope, receive, send)
+
+    async def client(connected: Connected) -> None:
+        connected.writer.write(2 * REQUEST + LAST)
+        assert (await connected.rest()).count(b"body") == 3
+
+    served(client, app)
+    assert seen == 3 * ["answer", "turn"]
+
+
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", REQUEST[:-2]])
 def test_a_client_that_leaves_before_its_request_leaves_nothing(sent: bytes) -> None:
     async def client(connected: Connected) -> None:
