@@ -131,6 +131,19 @@ def test_a_run_that_has_lost_its_directory_writes_no_record(bucket_place: Locati
     assert content(bucket_place).keys() == {".lock"}
 
 
+def test_a_run_that_has_lost_its_directory_deletes_nothing_of_the_run_that_has_it(
+    bucket_place: Location, clusters: tuple[Path, Path]
+) -> None:
+    """Both build in the same place, beside the cluster that they replace."""
+    put(clusters[0], bucket_place)
+    beside, error = switch.new_place(bucket_place), InputError("a", "is corrupt")
+    with pytest.raises(StoppedError, match=TAKEN), open_output(bucket_place, "a" * 8, True, Failures()):
+        take(bucket_place)
+        write(beside / "cdx-00000.gz", b"of the other run")
+        raise error
+    assert keys_below(beside) == {"cdx-00000.gz"}
+
+
 def test_the_directory_of_the_new_cluster_has_no_lock_of_its_own_on_s3(bucket_place: Location) -> None:
     with hold_new(bucket_place, print):
         assert keys_below(bucket_place) == set()
