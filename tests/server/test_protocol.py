@@ -35,10 +35,10 @@ def only_coroutines(
 
 
 @asynccontextmanager
-async def connected() -> AsyncIterator[Connection]:
+async def connected(app: Any = answer_later) -> AsyncIterator[Connection]:
     """A connection to a server that uses the protocol."""
     config = uvicorn.Config(
-        answer_later, http=WaitingProtocol, lifespan="off", log_config=None, timeout_keep_alive=999
+        app, http=WaitingProtocol, lifespan="off", log_config=None, timeout_keep_alive=999
     )
     config.load()
     make = partial(WaitingProtocol, config=config, server_state=ServerState(), app_state={})
@@ -46,7 +46,7 @@ async def connected() -> AsyncIterator[Connection]:
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         yield reader, writer
         writer.close()
-        await asyncio.wait([asyncio.ensure_future(writer.wait_closed())])
+        await asyncio.gather(writer.wait_closed(), return_exceptions=True)
 
 
 async def asked_once() -> bytes:
@@ -72,8 +72,12 @@ class _Clock(asyncio.SelectorEventLoop):
 
 
 def run_on_clock(story: Coroutine[Any, Any, None]) -> None:
+    """Run the story; no error of the server may be left to the loop, which reports it with a traceback."""
+    errors: list[object] = []
     with asyncio.Runner(loop_factory=_Clock) as runner:
+        runner.get_loop().set_exception_handler(lambda _, error: errors.append(error))
         runner.run(story)
+    assert errors == []
 
 
 async def pass_time(seconds: float) -> None:
@@ -131,5 +135,21 @@ def test_a_connection_between_two_requests_is_not_ended() -> None:
             assert await answer(connection, BEGIN + END)
             await pass_time(3 * SECONDS)
             assert await answer(connection, BEGIN + END)
+
+    run_on_clock(story())
+
+
+def test_an_answer_is_not_cut_if_it_is_read_slowly_and_what_follows_is_no_request() -> None:
+    large = bytes(1 << 24)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"x", b"y")]})
+        await send({"type": "http.response.body", "body": large})
+
+    async def story() -> None:
+        async with connected(app) as (reader, writer):
+            writer.write(BEGIN + END + b"hello")
+            await pass_time(1.1 * SECONDS)
+            assert len(await reader.read()) > len(large)
 
     run_on_clock(story())
