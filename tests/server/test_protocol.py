@@ -16,6 +16,7 @@ from uvicorn.server import ServerState
 from cdxmill.server.protocol import SECONDS, WaitingProtocol
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+PATIENCE = 30
 BEGIN, END = b"GET / HTTP/1.1\r\nHost", b": a\r\n\r\n"
 
 
@@ -53,7 +54,7 @@ async def asked_once() -> bytes:
     asyncio.get_running_loop().set_task_factory(only_coroutines)  # type: ignore[arg-type]
     async with connected() as (reader, writer):
         writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-        return await reader.read()
+        return await asyncio.wait_for(reader.read(), PATIENCE)
 
 
 def test_an_answer_that_waits_is_completed_by_a_coroutine() -> None:
@@ -94,7 +95,7 @@ async def answer(connection: Connection, data: bytes) -> bytes:
     reader, writer = connection
     writer.write(data)
     try:
-        return await reader.readuntil(b"late")
+        return await asyncio.wait_for(reader.readuntil(b"late"), PATIENCE)
     except (asyncio.IncompleteReadError, ConnectionResetError):
         return b""
 
