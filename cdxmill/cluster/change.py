@@ -97,6 +97,7 @@ class Change(NamedTuple):
 
         Raises StoppedError.
         """
+        check_held(CHECKED)
         now = time.time()
         old = {shard.name for shard in self.manifest.files}
         kept = {**kept_shards(self.place), **dict.fromkeys(sorted(old - {one.name for one in shards}), now)}
@@ -164,8 +165,8 @@ def open_change(path: PathOrUrl, note: Callable[[str], None]) -> Iterator[Change
             _write(change.staged / _PLAN, json.dumps({"change": change.number}).encode())
             yield change
         finally:
-            if (change.staged / _PLAN).exists() and not is_ready(place):
-                settle(place)
+            if not is_ready(place):
+                _take_back(place)
 
 
 def _index_parts(place: Location) -> Iterator[tuple[str, bytes]]:
@@ -222,6 +223,7 @@ def _foreign(staged: Location) -> StoppedError:
 
 
 def _take_back(place: Location) -> None:
+    """Delete what a change has written that is not ready."""
     staged = place / CHANGE
     try:
         number = int(json.loads((staged / _PLAN).read_bytes())["change"])
@@ -229,6 +231,7 @@ def _take_back(place: Location) -> None:
         return
     except (ValueError, TypeError, KeyError):
         raise _foreign(staged) from None
+    check_held()  # else all of this is of the run that has taken the directory
     shards = read_manifest(place / MANIFEST).files
     listed = {name for shard in shards for name in files_of_shard(shard.name)}
     lost = [name for name in place.entries() if _change_of(name) == number and name not in listed]

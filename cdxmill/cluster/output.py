@@ -159,6 +159,7 @@ def open_output(
 def _discard_work(place: Location, work: Location, is_far: bool) -> None:
     """Delete the directory of a run in which nothing was made, because no input can be read."""
     if not needs_repair(place):  # else it is the old cluster, already
+        check_held()
         work.remove_tree() if is_far or place.properties.has_directories else discard(place)
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from cdxmill.cluster import output
+from cdxmill.cluster import output, switch
 from cdxmill.cluster.output import Output, check_replaceable, open_output, put_in_place
 from cdxmill.cluster.write import RunRecord, write_record
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.running.failures import Failures
-from cdxmill.storage.location import locate
+from cdxmill.storage.location import Location, locate
 
 from ..material.cdx_files import cdxj, write_plain
 from .test_output import RUN, names_in, put
@@ -167,3 +167,62 @@ def test_a_cluster_that_was_finished_just_before_the_switch_is_put_in_its_place(
     assert names_in(place) - {".lock"} == wanted - {f".run-{RUN}"}
     assert (place / "cluster.idx").read_bytes().startswith(b"org,a)/")
     assert not (tmp_path / ".C.new").exists()
+
+
+def note_changes(directory: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is synchronized, moved and deleted below a directory, in order."""
+    done: list[str] = []
+
+    def noted(owner: object, name: str) -> None:
+        call = getattr(owner, name)
+
+        def note(one: Any, *more: Any) -> Any:
+            done.append(f"{name} {Path(str(one)).relative_to(directory)}")
+            return call(one, *more)
+
+        monkeypatch.setattr(owner, name, note)
+
+    noted(switch, "sync_directory")
+    for name in ("exchange", "move", "remove", "remove_tree"):
+        noted(Location, name)
+    return done
+
+
+def test_the_disk_has_what_was_moved_before_anything_of_the_old_cluster_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a power cut, too, one of the two clusters is whole."""
+    for name in ("C", ".C.new"):
+        build(tmp_path / name, write_plain(tmp_path / "a.cdxj", [cdxj("com,a)/")]), 1)
+    put(tmp_path, ".C.new/.replaces", "C/notes.txt")
+    done = note_changes(tmp_path, monkeypatch)
+    assert switch.switch(locate(tmp_path / "C")) == []
+    assert done[:6] == [
+        "sync_directory .C.new",
+        "exchange .C.new",
+        "sync_directory .",
+        "move .C.new",
+        "move .C.old/notes.txt",
+        "sync_directory C",
+    ]
+    own = ("remove .C.old/", "remove_tree .C.old/")
+    assert all(one.startswith(own) for one in done[6:-2])
+    assert done[-4:] == [
+        *(f"remove .C.old/{name}" for name in (".finished.json", "cluster.json")),
+        *("remove .C.old", "remove C/.replaces"),
+    ]
+
+
+def test_the_disk_has_the_shards_of_a_run_elsewhere_before_the_indexes_and_these_before_the_manifest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = tmp_path / "C/.run-aaaaaaaa"
+    build(built, write_plain(tmp_path / "a.cdxj", [cdxj("com,a)/")]), 1)
+    done = note_changes(tmp_path, monkeypatch)
+    assert switch.switch(locate(tmp_path / "C"), built=locate(built)) == []
+    steps = [set(step.split("|")) - {""} for step in "|".join(done).split("sync_directory C")]
+    moved = [{one.rpartition("/")[2] for one in step if one.startswith("move")} for step in steps]
+    beside = {".finished.json", "splits.seq", "splits.txt", "cluster.loc", "part-00000"}
+    indexes = {"cluster.idx", "cluster.summary"}
+    assert moved == [set(), {"cdx-00000.gz"}, beside, indexes, {"cluster.json"}, set()]
+    assert {"remove_tree C/.run-aaaaaaaa", "remove C/.new/.replaces.json"} <= steps[-1]

@@ -50,6 +50,16 @@ def take_after_a_move(place: Location, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Location, "move", taken)
 
 
+def take_with_a_call(called: Callable[..., bytes], place: Location, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the lock of another run when a change calls this function."""
+
+    def taken(*arguments: object) -> bytes:
+        take(place)
+        return called(*arguments)
+
+    monkeypatch.setattr(change, called.__name__, taken)
+
+
 def keys_below(place: Location) -> set[str]:
     """The keys of all objects, also those that stand for directories."""
     prefix = place.text.removeprefix("s3://switched/") + "/"
@@ -121,6 +131,19 @@ def test_a_run_that_has_lost_its_directory_writes_no_record(bucket_place: Locati
     assert content(bucket_place).keys() == {".lock"}
 
 
+def test_a_run_that_has_lost_its_directory_deletes_nothing_of_the_run_that_has_it(
+    bucket_place: Location, clusters: tuple[Path, Path]
+) -> None:
+    """Both build in the same place, beside the cluster that they replace."""
+    put(clusters[0], bucket_place)
+    beside, error = switch.new_place(bucket_place), InputError("a", "is corrupt")
+    with pytest.raises(StoppedError, match=TAKEN), open_output(bucket_place, "a" * 8, True, Failures()):
+        take(bucket_place)
+        write(beside / "cdx-00000.gz", b"of the other run")
+        raise error
+    assert keys_below(beside) == {"cdx-00000.gz"}
+
+
 def test_the_directory_of_the_new_cluster_has_no_lock_of_its_own_on_s3(bucket_place: Location) -> None:
     with hold_new(bucket_place, print):
         assert keys_below(bucket_place) == set()
@@ -158,27 +181,32 @@ def test_nothing_is_left_beside_a_new_cluster_in_hdfs(clusters: tuple[Path, Path
     assert place.parent.entries().keys() == {"C"}
 
 
-@pytest.mark.parametrize("moment", ["before the locations", "while files are moved"])
+@pytest.mark.parametrize("moment", ["before the files", "before the locations", "while files are moved"])
 def test_a_change_stops_as_soon_as_another_run_has_taken_the_directory(
     moment: str, bucket_place: Location, clusters: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Readers see nothing of it, or the next run completes it. Here it asks before each file."""
-    place = bucket_place
+    """Readers see nothing of it, or the next run completes it. What is not listed may be of the other run, whose change has
+    the same number. Here it asks before each file."""
+    place, others = bucket_place, "cdx-00001-1.gz"
     put(clusters[0], place)
     monkeypatch.setattr(change, "CHECKED", -1.0)
-    before = content(place)
+    before = {**content(place), others: b"of the other run"}
     with pytest.raises(StoppedError, match=TAKEN), change.open_change(place, print) as opened:
-        if moment == "before the locations":
+        write(place / others, before[others])
+        if moment == "before the files":
             take(place)
+        elif moment == "before the locations":
+            take_with_a_call(change.changed_locations, place, monkeypatch)
         else:
             take_after_a_move(place, monkeypatch)
         record = RunRecord("change 1", [], [], [])
         opened.commit(opened.manifest.shards, record, {"a.txt": b"", "b.txt": b""})
-    found = content(place)
+    found, staged = content(place), set((place / ".change").entries())
     is_begun = moment == "while files are moved"
     assert found.keys() - before.keys() == {".lock", *([".kept.json"] if is_begun else [])}
     assert {name: found[name] for name in before} == before
-    assert bool((place / ".change").entries()) is is_begun, "the next run completes it"
+    assert ("ready.json" in staged) is is_begun, "the next run completes it"
+    assert (staged == {"plan.json"}) is (moment == "before the files"), "others may have written the rest"
 
 
 def test_shards_on_s3_are_known_by_their_sizes_and_local_paths_are_not_followed(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -18,6 +20,12 @@ REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 LAST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 PATIENCE = 30
 Client = Callable[["Connected"], Awaitable[None]]
+
+
+@pytest.fixture(autouse=True)
+def _much_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No connection ends here because its time is over."""
+    monkeypatch.setattr(protocol, "SECONDS", 10 * PATIENCE)
 
 
 class Connected:
@@ -79,6 +87,19 @@ def test_a_connection_that_is_answered_leaves_nothing() -> None:
     served(client)
 
 
+def test_a_connection_that_has_ended_takes_no_memory() -> None:
+    async def client(connected: Connected) -> None:
+        assert await connected.ask() == b"body"
+        found = weakref.ref(next(iter(connected.state.connections)))
+        connected.writer.close()
+        await connected.until_none_is_left()
+        await asyncio.sleep(0)
+        gc.collect()
+        assert found() is None
+
+    served(client)
+
+
 def test_many_requests_of_one_connection_are_answered() -> None:
     async def client(connected: Connected) -> None:
         long = REQUEST[:-2] + b"X-Long: " + b"x" * 2000 + b"\r\n\r\n"
@@ -88,6 +109,44 @@ def test_many_requests_of_one_connection_are_answered() -> None:
         assert isinstance(one, LimitedProtocol)
 
     served(client)
+
+
+def test_an_answer_without_a_body_is_sent_at_once() -> None:
+    async def client(connected: Connected) -> None:
+        for _ in range(2):
+            connected.writer.write(REQUEST.replace(b"GET", b"HEAD"))
+            assert (await connected.reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 OK")
+        assert await connected.ask() == b"body"
+
+    served(client)
+
+
+def test_a_request_is_whole_when_it_is_answered_later() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.sleep(0)
+        assert await receive() == {"type": "http.request", "body": b"", "more_body": False}
+        await answer(scope, receive, send)
+
+    async def client(connected: Connected) -> None:
+        assert await connected.ask() == b"body"
+
+    served(client, app)
+
+
+def test_a_client_that_sends_many_requests_at_once_leaves_others_their_turn() -> None:
+    seen: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        asyncio.get_running_loop().call_soon(seen.append, "turn")
+        seen.append("answer")
+        await answer(scope, receive, send)
+
+    async def client(connected: Connected) -> None:
+        connected.writer.write(2 * REQUEST + LAST)
+        assert (await connected.rest()).count(b"body") == 3
+
+    served(client, app)
+    assert seen == 3 * ["answer", "turn"]
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", REQUEST[:-2]])

@@ -16,6 +16,7 @@ from uvicorn.server import ServerState
 from cdxmill.server.protocol import SECONDS, WaitingProtocol
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+PATIENCE = 30
 BEGIN, END = b"GET / HTTP/1.1\r\nHost", b": a\r\n\r\n"
 
 
@@ -35,10 +36,10 @@ def only_coroutines(
 
 
 @asynccontextmanager
-async def connected() -> AsyncIterator[Connection]:
+async def connected(app: Any = answer_later) -> AsyncIterator[Connection]:
     """A connection to a server that uses the protocol."""
     config = uvicorn.Config(
-        answer_later, http=WaitingProtocol, lifespan="off", log_config=None, timeout_keep_alive=999
+        app, http=WaitingProtocol, lifespan="off", log_config=None, timeout_keep_alive=999
     )
     config.load()
     make = partial(WaitingProtocol, config=config, server_state=ServerState(), app_state={})
@@ -46,14 +47,14 @@ async def connected() -> AsyncIterator[Connection]:
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         yield reader, writer
         writer.close()
-        await asyncio.wait([asyncio.ensure_future(writer.wait_closed())])
+        await asyncio.gather(writer.wait_closed(), return_exceptions=True)
 
 
 async def asked_once() -> bytes:
     asyncio.get_running_loop().set_task_factory(only_coroutines)  # type: ignore[arg-type]
     async with connected() as (reader, writer):
         writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-        return await reader.read()
+        return await asyncio.wait_for(reader.read(), PATIENCE)
 
 
 def test_an_answer_that_waits_is_completed_by_a_coroutine() -> None:
@@ -72,8 +73,12 @@ class _Clock(asyncio.SelectorEventLoop):
 
 
 def run_on_clock(story: Coroutine[Any, Any, None]) -> None:
+    """Run the story; no error of the server may be left to the loop, which reports it with a traceback."""
+    errors: list[object] = []
     with asyncio.Runner(loop_factory=_Clock) as runner:
+        runner.get_loop().set_exception_handler(lambda _, error: errors.append(error))
         runner.run(story)
+    assert errors == []
 
 
 async def pass_time(seconds: float) -> None:
@@ -90,7 +95,7 @@ async def answer(connection: Connection, data: bytes) -> bytes:
     reader, writer = connection
     writer.write(data)
     try:
-        return await reader.readuntil(b"late")
+        return await asyncio.wait_for(reader.readuntil(b"late"), PATIENCE)
     except (asyncio.IncompleteReadError, ConnectionResetError):
         return b""
 
@@ -114,14 +119,38 @@ def test_a_request_has_to_arrive_in_time(before: int, passed: float) -> None:
     run_on_clock(story())
 
 
-def test_a_connection_without_a_request_is_ended_and_one_between_two_requests_is_not() -> None:
+@pytest.mark.parametrize("sent", [b"", b"\r\n\r\n"], ids=["nothing", "empty lines"])
+def test_a_connection_without_a_request_is_ended(sent: bytes) -> None:
     async def story() -> None:
         async with connected() as connection:
+            connection[1].write(sent)
             await pass_time(1.1 * SECONDS)
             assert not await answer(connection, BEGIN + END)
+
+    run_on_clock(story())
+
+
+def test_a_connection_between_two_requests_is_not_ended() -> None:
+    async def story() -> None:
         async with connected() as connection:
             assert await answer(connection, BEGIN + END)
             await pass_time(3 * SECONDS)
             assert await answer(connection, BEGIN + END)
+
+    run_on_clock(story())
+
+
+def test_an_answer_is_not_cut_if_it_is_read_slowly_and_what_follows_is_no_request() -> None:
+    large = bytes(1 << 24)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"x", b"y")]})
+        await send({"type": "http.response.body", "body": large})
+
+    async def story() -> None:
+        async with connected(app) as (reader, writer):
+            writer.write(BEGIN + END + b"hello")
+            await pass_time(1.1 * SECONDS)
+            assert len(await reader.read()) > len(large)
 
     run_on_clock(story())
