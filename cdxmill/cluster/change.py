@@ -165,7 +165,7 @@ def open_change(path: PathOrUrl, note: Callable[[str], None]) -> Iterator[Change
             _write(change.staged / _PLAN, json.dumps({"change": change.number}).encode())
             yield change
         finally:
-            if not is_ready(place):
+            if (change.staged / _PLAN).exists() and not is_ready(place):
                 _take_back(place)
 
 
