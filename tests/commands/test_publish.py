@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -250,8 +251,7 @@ def test_a_repair_that_fails_takes_nothing_away_and_the_next_run_continues(
 def test_the_next_run_continues_after_a_kill_at_any_moment(
     moment: str, cluster: Path, lines: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
-    for number in range(20):  # it may be done before it is killed
-        target = tmp_path / f"D{number}/indexes"
+    for target in (tmp_path / f"D{number}/indexes" for number in range(20)):  # it may be done before the kill
         stopped_at(target, moment, ["publish", "-p", "1", cluster, target])
         if moment == "cluster.idx" or not (target / "cluster.json").exists():
             break
