@@ -29,14 +29,13 @@ from cdxmill.search.prefix_index import parse_layout
 from cdxmill.search.query import PreparedQuery
 from cdxmill.stages.lines.line_lists import distinct_captures
 from cdxmill.stages.lines.merge_lines import merge_lines
-from cdxmill.stages.prefix_tree.write_tree import ItemError, NotSortedError, TreeWriter
+from cdxmill.stages.prefix_tree.write_tree import NotSortedError, TreeWriter
 from cdxmill.storage.location import Location, locate, total_size
 from cdxmill.storage.scratch import scratch_files
 from cdxmill.tasks.tree_items import (
     Archives,
     CaptureItems,
     Items,
-    NoItemError,
     TreeSource,
     in_order,
     not_sorted,
@@ -115,7 +114,7 @@ def _input_errors(label: str) -> Iterator[None]:
         yield
     except NotSortedError as error:
         raise not_sorted(label, error.before, error.key) from None
-    except (ItemError, NoItemError, ValueError) as error:
+    except ValueError as error:
         raise InputError(label, str(error)) from None
 
 

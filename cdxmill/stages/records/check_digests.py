@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Headers, Note, Outcome, Record
 from cdxmill.formats.archives.http_head import parse_http_head
-from cdxmill.formats.archives.warc_header import MAX_HEADER, HeaderError, parse_warc_header
+from cdxmill.formats.archives.warc_header import MAX_HEADER, parse_warc_header
 from cdxmill.stages.records.claims import Claim, parse_claim
 from cdxmill.stages.records.decode_payload import PayloadError, dechunk, decode_payload
 from cdxmill.stages.records.read_contents import Content, contents_between
@@ -86,10 +86,7 @@ class ContentCheck:
         if data.startswith(_WARC):
             try:
                 self._read_header(data)
-            except (
-                HeaderError,
-                ValueError,
-            ):  # the reader took it for a record; it has no digest that can be read
+            except ValueError:  # the reader took it for a record; it has no digest that can be read
                 self._kind = "unknown"
         self._add(data)
 

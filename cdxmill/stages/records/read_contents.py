@@ -115,7 +115,7 @@ def dictionary_in(read_at: ReadAt) -> bytes:
     try:
         frames.read_dictionary()
         dictionary_id(frames.inflater.dictionary_bytes)
-    except (MemberError, ValueError):
+    except ValueError:
         return b""
     return frames.inflater.dictionary_bytes
 

@@ -233,7 +233,7 @@ def _is_start(digits: str) -> bool:
     """Whether a time starts with these digits: with the smallest ones after them, it is one."""
     if len(digits) < 5:
         return True
-    digits += ("1" if digits[-1] == "0" and len(digits) in (5, 7) else "0") if len(digits) % 2 else ""
+    digits += ("1" if digits[-1] == "0" else "0") if len(digits) % 2 else ""
     try:
         datetime.strptime(digits + _FIRST[len(digits) :], "%Y%m%d%H%M%S")
     except ValueError:
