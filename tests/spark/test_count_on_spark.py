@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pickle
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark import TaskContext
@@ -26,6 +28,7 @@ from cdxmill.spark import counting, jobs
 from cdxmill.spark.engine import Engine, Shuffle
 from cdxmill.spark.jobs import CountRunner, IndexRunner, Maker
 from cdxmill.spark.tasks import OnNode, SharedWork, index_archive, names_in_wacz
+from cdxmill.stages.counting.tally import spill
 from cdxmill.storage import hosts
 from cdxmill.storage.location import locate
 from tests.spark.here import Here
@@ -101,6 +104,24 @@ def test_an_answer_without_all_reports_is_not_taken(archives: list[str]) -> None
 
     with pytest.raises(StoppedError, match="groups were counted; run it again"):
         counted(CountOptions("tags", archives), CountRunner(Loses()))
+
+
+@pytest.mark.parametrize(("held", "runs"), [(0, 3), (1 << 30, 1)])
+def test_counts_that_take_too_much_memory_are_sorted_on_the_disk(
+    held: int, runs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+
+    def noted(tally: Any, create: Any, name: str) -> Any:
+        names.append(name)
+        return spill(tally, create, name)
+
+    monkeypatch.setattr(counting, "HELD", held)
+    monkeypatch.setattr(counting, "spill", noted)
+    parts = [zlib.compress(text) for text in (b"a\t1\n", b"b\t5\na\t2\n")]
+    (piece,) = counting.add_parts((2, ""), 0, iter(parts))
+    assert zlib.decompress(piece.data) == b"a\t3\nb\t5\n"
+    assert len(names) == runs
 
 
 @pytest.fixture
