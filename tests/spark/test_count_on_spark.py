@@ -120,7 +120,7 @@ def test_counts_that_take_too_much_memory_are_sorted_on_the_disk(
     monkeypatch.setattr(counting, "spill", noted)
     parts = [zlib.compress(text) for text in (b"a\t1\n", b"b\t5\na\t2\n")]
     (piece,) = counting.add_parts((2, ""), 0, iter(parts))
-    assert zlib.decompress(piece.data) == b"a\t3\nb\t5\n"
+    assert zlib.decompress(piece.data) == b"a\t3\t0\nb\t5\t0\n"
     assert len(names) == runs
 
 
