@@ -103,8 +103,7 @@ def test_a_line_has_a_maximum_length(monkeypatch: pytest.MonkeyPatch) -> None:
     for number, before in ((1, b""), (2, JSON + b"\n")):
         assert fault(before + line + b"\n", 1 << 15) is None
         longer = before + line[:-1] + b" }\n"
-        for size in (1 << 15, 1 << 22):  # in several pieces, and in one
-            assert fault(longer, size) == f"line {number} is longer than 1 MiB"
+        assert fault(longer, 1 << 15) == f"line {number} is longer than 1 MiB"
 
 
 lines = st.lists(
