@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cdxmill.errors import UsageError
 from cdxmill.jobs.nodes.archives import JOB_FILE
 from cdxmill.jobs.nodes.recompress import WORK_FILE
+from cdxmill.running.lock import hold
 
 if TYPE_CHECKING:
     from cdxmill.jobs.launcher.hadoop_step import HadoopStep
@@ -55,8 +58,7 @@ def test_a_counting_job(what: str) -> None:
     assert step.files == ({} if what else {JOB_FILE: Path(__file__)})
 
 
-@pytest.mark.parametrize("name", ["index", "recompress"])
-def test_a_job_that_writes_archives_or_indexes(name: str, tmp_path: Path) -> None:
+def writing_step(name: str, output: str) -> HadoopStep:
     from cdxmill.jobs.index_job import IndexWARCJob
     from cdxmill.jobs.recompress_job import RecompressJob
 
@@ -64,7 +66,22 @@ def test_a_job_that_writes_archives_or_indexes(name: str, tmp_path: Path) -> Non
         "index": (IndexWARCJob, "--cdx_bucket"),
         "recompress": (RecompressJob, "--output_bucket"),
     }[name]
-    step = step_of(kind, option, (tmp_path / "out").as_uri(), "list")
+    return step_of(kind, option, output, "list")
+
+
+@pytest.mark.parametrize("name", ["index", "recompress"])
+def test_a_job_does_not_write_to_the_output_of_a_run_that_lives(name: str, tmp_path: Path) -> None:
+    with (
+        hold(tmp_path / "out"),
+        ThreadPoolExecutor(1) as other,
+        pytest.raises(UsageError, match="another run writes to this directory"),
+    ):
+        other.submit(writing_step, name, (tmp_path / "out").as_uri()).result()
+
+
+@pytest.mark.parametrize("name", ["index", "recompress"])
+def test_a_job_that_writes_archives_or_indexes(name: str, tmp_path: Path) -> None:
+    step = writing_step(name, (tmp_path / "out").as_uri())
     assert (step.mapper, step.reducer, len(step.inputs)) == ([name], None, 2)
     assert step.settings == {LINES_PER_MAP: "1", REDUCES: "0"}
     assert step.defaults["mapreduce.map.maxattempts"] == "4"
