@@ -176,7 +176,7 @@ def _points(
 
 
 def _read_points(path: str) -> list[bytes]:
-    if path.endswith(_SPLITS):
+    if path.lower().endswith(_SPLITS):
         return read_splits(path)
     try:
         return parse_boundaries(locate(path).read_bytes())
@@ -185,8 +185,8 @@ def _read_points(path: str) -> list[bytes]:
 
 
 def _write_points(points: Sequence[bytes], path: str) -> None:
-    if path.endswith(_SPLITS):
-        write_splits(points, f"{path[:-4]}.txt")
+    if path.lower().endswith(_SPLITS):
+        write_splits(points, path, path[-4:].lower())
         return
     with locate(path).write_named() as file:
         file.write(format_boundaries(points))

@@ -6,7 +6,6 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,13 @@ from cdxmill.commands.clusters.zipnum import build_cluster
 from cdxmill.commands.clusters.zipnum_options import ZipnumOptions
 from cdxmill.errors import InputError, UsageError
 from cdxmill.running.failures import Failures
-from cdxmill.running.lock import hold
 from cdxmill.storage.local import temporary_name
 from cdxmill.storage.location import Location, locate
 
 from ..conftest import RunCdxmill
 from ..material.cdx_files import cdxj, sort_unique, write_plain
 from ..material.clusters import check_cluster
+from ..material.held import check_refused
 
 KILLED = 77
 CHANGES = ("rename", "replace", "unlink", "rmdir", "open", "mkdir")
@@ -182,12 +181,7 @@ def test_a_switch_of_a_run_that_still_lives_is_not_mended(old_cdx: Path, tmp_pat
     directory = tmp_path / "C"
     make_old(directory, old_cdx)
     directory.rename(old_directory(directory))
-    with (
-        hold(old_directory(directory)),
-        ThreadPoolExecutor(1) as other,
-        pytest.raises(UsageError, match="another run writes to"),
-    ):
-        other.submit(mend, locate(directory), print).result()
+    check_refused(old_directory(directory), mend, locate(directory), print)
     assert not directory.exists()
 
 

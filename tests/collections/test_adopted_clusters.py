@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,8 @@ from cdxmill.cluster.write import read_manifest, read_record
 from cdxmill.commands.collections.adopt import adopt
 from cdxmill.errors import InputError, UsageError
 from cdxmill.running.failures import Failures
-from cdxmill.running.lock import hold
 from cdxmill.storage.location import locate
+from tests.material.held import check_refused
 
 LINES = [b'com,a)/%03d 20200101000000 {"n": %d}\n' % (number, number) for number in range(30)]
 POINTS = b"com,a)/010 20200101000000\ncom,a)/020 20200101000000\n"
@@ -214,10 +213,5 @@ def test_shards_elsewhere_are_not_adopted(cluster: Path) -> None:
 
 
 def test_nobody_else_writes_meanwhile(cluster: Path) -> None:
-    with (
-        hold(cluster),
-        ThreadPoolExecutor(1) as other,
-        pytest.raises(UsageError, match="another run writes to"),
-    ):
-        other.submit(adopt, cluster, Failures(printed=False), 1, True).result()
+    check_refused(cluster, adopt, cluster, Failures(printed=False), 1, True)
     assert not (cluster / "cluster.json").exists()

@@ -32,12 +32,8 @@ def test_a_job_and_the_local_engine_add_the_same_to_a_cluster_in_hdfs(
 ) -> None:
     for name in ("iana.warc.gz", "example.warc.gz"):
         hadoop.cdxmill("build", "-q", "-s", "2", "-o", tmp_path / "built" / name, pywb_warcs / name)
-        hadoop.cdxmill(
-            "publish", "-q", "--location", "/x", tmp_path / "built" / name, f"hdfs:///adding/{name}"
-        )
-        hadoop.cdxmill(
-            "publish", "-q", "--location", "/x", tmp_path / "built" / name, tmp_path / f"here/{name}"
-        )
+        for place in (f"hdfs:///adding/{name}", tmp_path / f"here/{name}"):
+            hadoop.cdxmill("publish", "-q", "--location", "/x", tmp_path / "built" / name, place)
     options = ["-q", "--python-bin", sys.executable, "--zipnum-dir", "/adding/iana.warc.gz"]
     done = jobs.run("addclusterjob", *options, "/adding/example.warc.gz")
     assert done.status == 0, done.stderr

@@ -1,4 +1,4 @@
-"""A missing right and a full disk, which stay or are mended, and two launches at once."""
+"""A missing right that stays, two launches at once, and a missing right and a full disk that are mended."""
 
 from __future__ import annotations
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cdxmill.errors import UsageError
 from cdxmill.jobs.nodes.archives import JOB_FILE
 from cdxmill.jobs.nodes.recompress import WORK_FILE
-from cdxmill.running.lock import hold
+from tests.material.held import check_refused
 
 if TYPE_CHECKING:
     from cdxmill.jobs.launcher.hadoop_step import HadoopStep
@@ -71,12 +69,7 @@ def writing_step(name: str, output: str) -> HadoopStep:
 
 @pytest.mark.parametrize("name", ["index", "recompress"])
 def test_a_job_does_not_write_to_the_output_of_a_run_that_lives(name: str, tmp_path: Path) -> None:
-    with (
-        hold(tmp_path / "out"),
-        ThreadPoolExecutor(1) as other,
-        pytest.raises(UsageError, match="another run writes to this directory"),
-    ):
-        other.submit(writing_step, name, (tmp_path / "out").as_uri()).result()
+    check_refused(tmp_path / "out", writing_step, name, (tmp_path / "out").as_uri())
 
 
 @pytest.mark.parametrize("name", ["index", "recompress"])

@@ -15,7 +15,7 @@ def main() -> None:
     with Engine("", 1, quiet=True) as engine:
         [(_, found)] = engine.run_tasks(resolve_name, ["pyspark:__file__"], 1, lambda: None)
         # not that in Spark's archive, which is compiled at each start; a copy of cdxmill has no daemon of its own
-        assert found == pyspark.__file__ or not _is_installed()
+        assert (found == pyspark.__file__) == _is_installed()
         java = engine._context._gateway.proc
         maps = Path(f"/proc/{java.pid}/maps").read_text()
     java.wait()
